@@ -1,0 +1,2 @@
+//! bridged
+fn main() {}

@@ -1,0 +1,249 @@
+//! Squared Euclidean distances from many rows to a few centres, by one matrix product.
+//!
+//! With any fixed shift m and c̃ = c − m,
+//!
+//! ```text
+//! ½‖x − c‖² = ½‖x − m‖² + s(x, c),   s(x, c) = ½‖c̃‖² + m·c̃ − x·c̃
+//! ```
+//!
+//! so the nearest centre is the one with the smallest *score* s, which costs one product X·C̃ᵀ.
+//! Shifting the centres to their own mean keeps the score small where the data lie far from the
+//! origin, without a shifted copy of the data.
+
+use crate::chunks::map_blocks_mut;
+use crate::matrix::{Matrix, MatrixRef};
+use gemm::Parallelism;
+
+/// Rows whose scores are held at once: large enough for the product to run at full speed, small
+/// enough for the scores to stay in cache.
+const TILE: usize = 256;
+
+/// Σ (a − b)², summed in `f64`.
+pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    debug_assert_eq!(a.len(), b.len());
+    // Eight running sums: one alone would be a chain of dependent additions.
+    let mut sums = [0.0f64; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| square(x, y)).sum();
+    for (x, y) in a8.zip(b8) {
+        for lane in 0..8 {
+            sums[lane] += square(&x[lane], &y[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+fn square(x: &f32, y: &f32) -> f64 {
+    let d = f64::from(*x) - f64::from(*y);
+    d * d
+}
+
+/// Σ a², summed in `f64`.
+pub fn squared_norm(a: &[f32]) -> f64 {
+    a.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
+}
+
+/// `out = a · bᵀ` for row-major `a` (m, d) and `b` (n, d), on the calling thread.
+pub fn product_transposed(a: MatrixRef<'_>, b: MatrixRef<'_>, out: &mut [f32]) {
+    let (m, n, d) = (a.rows(), b.rows(), a.cols());
+    assert_eq!(b.cols(), d, "both factors have the same columns");
+    assert_eq!(out.len(), m * n, "the product is (rows of a) × (rows of b)");
+    if m == 0 || n == 0 {
+        return;
+    }
+    // SAFETY: the strides describe three row-major buffers whose lengths were checked above, and
+    // `out` is borrowed exclusively.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            d,
+            out.as_mut_ptr(),
+            1,
+            n as isize,
+            false,
+            a.data().as_ptr(),
+            1,
+            d as isize,
+            b.data().as_ptr(),
+            d as isize,
+            1,
+            0.0f32,
+            1.0f32,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+/// Centres made ready for many distance computations.
+#[derive(Clone, Debug)]
+pub struct Centres {
+    shifted: Matrix, // (k, d), c̃
+    bias: Vec<f32>,  // (k), ½‖c̃‖² + m·c̃
+    shift: Vec<f32>, // (d), m
+}
+
+impl Centres {
+    /// Shifts the centres to their own mean.
+    pub fn new(centres: MatrixRef<'_>) -> Self {
+        let shift: Vec<f32> = centres.mean_row().into_iter().map(|v| v as f32).collect();
+        Self::with_shift(centres, shift)
+    }
+
+    /// Shifts the centres by a given point, which a caller keeps over several sets of centres.
+    pub fn with_shift(centres: MatrixRef<'_>, shift: Vec<f32>) -> Self {
+        let mut shifted = centres.to_matrix();
+        let mut bias = Vec::with_capacity(centres.rows());
+        for j in 0..centres.rows() {
+            let mut b = 0.0f64;
+            for (c, &m) in shifted.row_mut(j).iter_mut().zip(&shift) {
+                *c -= m;
+                let (c, m) = (f64::from(*c), f64::from(m));
+                b += c * (0.5 * c + m);
+            }
+            bias.push(b as f32);
+        }
+        Self { shifted, bias, shift }
+    }
+
+    /// The number of centres.
+    pub fn len(&self) -> usize {
+        self.shifted.rows()
+    }
+
+    /// Whether there is no centre.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The shift m; ½‖x − m‖² + score is half the squared distance.
+    pub fn shift(&self) -> &[f32] {
+        &self.shift
+    }
+
+    /// The length of the longest shifted centre: rounding errors of a score grow with it.
+    pub fn radius(&self) -> f32 {
+        self.shifted.view().iter_rows().map(squared_norm).fold(0.0, f64::max).sqrt() as f32
+    }
+
+    /// The scores of `x` (m, d) on the calling thread, into `out` (m, k).
+    pub fn scores(&self, x: MatrixRef<'_>, out: &mut [f32]) {
+        product_transposed(x, self.shifted.view(), out);
+        for row in out.chunks_exact_mut(self.len()) {
+            for (s, b) in row.iter_mut().zip(&self.bias) {
+                *s = b - *s;
+            }
+        }
+    }
+
+    /// Calls `f(row, its scores)` for each row of `x` in order, on the calling thread.
+    pub fn for_each_scores(&self, x: MatrixRef<'_>, mut f: impl FnMut(usize, &[f32])) {
+        let k = self.len();
+        let mut scores = vec![0.0f32; TILE.min(x.rows()) * k];
+        for start in (0..x.rows()).step_by(TILE) {
+            let tile = x.slice(start..(start + TILE).min(x.rows()));
+            let scores = &mut scores[..tile.rows() * k];
+            self.scores(tile, scores);
+            for (i, row) in scores.chunks_exact(k).enumerate() {
+                f(start + i, row);
+            }
+        }
+    }
+
+    /// The nearest centre of every row, in parallel; of equally near ones the first.
+    pub fn nearest(&self, x: MatrixRef<'_>) -> Vec<u32> {
+        let mut labels = vec![0u32; x.rows()];
+        map_blocks_mut(&mut labels, 1, |range, out| {
+            self.for_each_scores(x.slice(range), |i, scores| out[i] = argmin(scores) as u32);
+        });
+        labels
+    }
+
+    /// All squared distances (n, k), in parallel, never below zero.
+    pub fn squared_distances(&self, x: MatrixRef<'_>) -> Vec<f32> {
+        let k = self.len();
+        let mut out = vec![0.0f32; x.rows() * k];
+        map_blocks_mut(&mut out, k, |range, out| {
+            let rows = x.slice(range);
+            self.for_each_scores(rows, |i, scores| {
+                let base = squared_distance(rows.row(i), &self.shift);
+                for (o, &s) in out[i * k..(i + 1) * k].iter_mut().zip(scores) {
+                    *o = (base + 2.0 * f64::from(s)).max(0.0) as f32;
+                }
+            });
+        });
+        out
+    }
+}
+
+/// The position of the smallest number, the first of equals.
+pub fn argmin(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, v) in values.iter().enumerate() {
+        if *v < values[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    fn random(rows: usize, cols: usize, offset: f32, seed: u64) -> Matrix {
+        let mut rng = Seed(seed).rng();
+        Matrix::from_fn(rows, cols, |_, _| offset + rng.random::<f32>() - 0.5)
+    }
+
+    proptest! {
+        #[test]
+        fn distances_by_product_agree_with_plain_loops(
+            n in 1usize..600, k in 1usize..20, d in 1usize..70, offset in -100.0f32..100.0, seed in 0u64..1000,
+        ) {
+            let (x, c) = (random(n, d, offset, seed), random(k, d, offset, seed + 1));
+            let centres = Centres::new(c.view());
+            let distances = centres.squared_distances(x.view());
+            let nearest = centres.nearest(x.view());
+            for i in 0..n {
+                let exact: Vec<f64> = (0..k).map(|j| squared_distance(x.row(i), c.row(j))).collect();
+                let best = exact.iter().copied().fold(f64::INFINITY, f64::min);
+                for j in 0..k {
+                    prop_assert!((f64::from(distances[i * k + j]) - exact[j]).abs() < 2e-3 * d as f64);
+                }
+                prop_assert!(exact[nearest[i] as usize] - best < 2e-3 * d as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_score_does_not_depend_on_which_other_rows_are_in_the_tile() {
+        // What pruned k-means relies on: it recomputes some rows, gathered into other tiles.
+        for (d, k) in [(1, 3), (5, 7), (64, 33), (300, 100)] {
+            let (x, c) = (random(700, d, 3.0, 1), random(k, d, 3.0, 2));
+            let centres = Centres::new(c.view());
+            let mut all = vec![0.0; 700 * k];
+            centres.for_each_scores(x.view(), |i, s| all[i * k..(i + 1) * k].copy_from_slice(s));
+            for step in [2, 3, 7] {
+                let some: Vec<usize> = (0..700).step_by(step).collect();
+                let gathered = x.view().select(some.iter().copied());
+                centres.for_each_scores(gathered.view(), |i, s| {
+                    assert_eq!(s, &all[some[i] * k..(some[i] + 1) * k], "d {d} k {k}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn duplicate_centres_give_the_first_one() {
+        let c = Matrix::from_rows(&[[9.0, 9.0], [1.0, 2.0], [1.0, 2.0]]);
+        let x = Matrix::from_rows(&[[1.0, 2.1]]);
+        assert_eq!(Centres::new(c.view()).nearest(x.view()), [1]);
+    }
+}

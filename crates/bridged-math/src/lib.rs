@@ -1,0 +1,22 @@
+//! The numerical ground that `bridged` stands on.
+//!
+//! Everything here is deterministic: equal input and [`Seed`] give equal bits on any number of
+//! threads. Rows are `f32`, sums and solvers are `f64`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`matrix`] | row-major [`Matrix`] and its borrowed view [`MatrixRef`] |
+//! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
+//! | [`distance`] | squared distances to a set of centres by one matrix product |
+//! | [`seed`] | random streams by name |
+//! | [`watch`] | progress and cancellation in one |
+
+pub mod chunks;
+pub mod distance;
+pub mod matrix;
+pub mod seed;
+pub mod watch;
+
+pub use matrix::{Matrix, MatrixRef, ShapeError};
+pub use seed::Seed;
+pub use watch::{Cancelled, Event, Scope, Silent, Stage, Watch};

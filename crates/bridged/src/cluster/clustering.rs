@@ -1,0 +1,202 @@
+//! What a clustering returns, and how it assigns rows that it has not seen.
+
+use crate::cluster::ClusterError;
+use bridged_math::distance::{Centres, squared_distance};
+use bridged_math::{Matrix, MatrixRef, chunks};
+use serde::{Deserialize, Serialize};
+
+/// The label of a row that belongs to no cluster (DBSCAN only).
+pub const NOISE: u32 = u32::MAX;
+
+/// How far apart two rows are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// ‖a − b‖.
+    #[default]
+    Euclidean,
+    /// The angle alone: rows are brought to length 1 first (spherical k-means). A zero row stays
+    /// zero.
+    Cosine,
+}
+
+impl Metric {
+    /// The rows as the metric sees them: unit length under `Cosine`, otherwise as they are.
+    pub fn view<'a>(self, x: MatrixRef<'a>) -> std::borrow::Cow<'a, [f32]> {
+        match self {
+            Metric::Euclidean => std::borrow::Cow::Borrowed(x.data()),
+            Metric::Cosine => std::borrow::Cow::Owned(unit_rows(x).into_data()),
+        }
+    }
+}
+
+/// A copy of `x` whose rows have length 1; zero rows stay zero.
+pub(crate) fn unit_rows(x: MatrixRef<'_>) -> Matrix {
+    let mut unit = x.to_matrix();
+    if x.cols() > 0 {
+        chunks::map_blocks_mut(unit.data_mut(), x.cols(), |_, part| {
+            part.chunks_exact_mut(x.cols()).for_each(normalise);
+        });
+    }
+    unit
+}
+
+fn normalise(row: &mut [f32]) {
+    let norm = bridged_math::distance::squared_norm(row).sqrt();
+    if norm > 0.0 {
+        row.iter_mut().for_each(|v| *v = (f64::from(*v) / norm) as f32);
+    }
+}
+
+/// A finished clustering of n rows into k clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clustering {
+    /// The cluster of each row, `0..k`, or [`NOISE`].
+    pub labels: Vec<u32>,
+    /// The mean of the rows of each cluster, (k, d).
+    pub centroids: Matrix,
+    /// How many rows each cluster has; noise is in none.
+    pub sizes: Vec<u32>,
+    /// Σ ‖row − centroid of its cluster‖² over all rows that are not noise.
+    pub inertia: f64,
+    /// Iterations of the run that was kept.
+    pub iterations: u32,
+    /// Whether that run came to rest before it ran out of iterations.
+    pub converged: bool,
+    /// How rows outside the training data are assigned.
+    pub rule: AssignRule,
+}
+
+/// How a fitted clustering assigns any row. Size bounds are never re-imposed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AssignRule {
+    /// The nearest of k centres.
+    Nearest {
+        /// (k, d); of unit length under the cosine metric.
+        centres: Matrix,
+        /// How near is measured.
+        metric: Metric,
+    },
+    /// The component of a Gaussian mixture with the highest posterior probability.
+    Mixture(Gaussian),
+    /// The majority among the nearest training rows that were kept.
+    Neighbors {
+        /// The kept rows, (m, d); of unit length under the cosine metric.
+        rows: Matrix,
+        /// The cluster of each kept row.
+        labels: Vec<u32>,
+        /// How many neighbours vote; the nearest one decides a tie.
+        neighbors: usize,
+        /// Beyond this distance from every kept row, a row is [`NOISE`].
+        radius: Option<f32>,
+        /// How near is measured.
+        metric: Metric,
+    },
+}
+
+/// A Gaussian mixture: log π_j + log N(x; μ_j, Σ_j) for each component j.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gaussian {
+    /// log π, (k).
+    pub log_weights: Vec<f64>,
+    /// μ, (k, d).
+    pub means: Matrix,
+    /// Inverse Cholesky factors: of Σ_j = L Lᵀ, the matrix L⁻¹. (k, 1) for spherical, (k, d) for
+    /// diagonal, (k · d, d) lower triangular for full.
+    pub precisions: Matrix,
+}
+
+impl Clustering {
+    /// Completes a labelling: centroids are the means of the labelled rows, in `f64` sums.
+    ///
+    /// # Panics
+    /// If a label is neither below `k` nor [`NOISE`], or a cluster is empty: an algorithm repairs
+    /// those before it gets here.
+    pub fn from_labels(x: MatrixRef<'_>, labels: Vec<u32>, k: usize, rule: AssignRule) -> Self {
+        let (centroids, sizes) = means_of(x, &labels, k);
+        assert!(sizes.iter().all(|&s| s > 0), "every cluster has a row");
+        let inertia = inertia_of(x, &labels, &centroids);
+        Self { labels, centroids, sizes, inertia, iterations: 0, converged: true, rule }
+    }
+
+    /// The number of clusters.
+    pub fn k(&self) -> usize {
+        self.centroids.rows()
+    }
+
+    /// The cluster of each row of `x`, which may be new: see [`AssignRule`].
+    pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
+        self.rule.assign(x)
+    }
+}
+
+impl AssignRule {
+    /// The cluster of each row of `x`.
+    pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
+        match self {
+            AssignRule::Nearest { centres, metric } => {
+                let rows = metric.view(x);
+                let x = MatrixRef::new(x.rows(), x.cols(), &rows).expect("same shape as x");
+                Centres::new(centres.view()).nearest(x)
+            }
+            AssignRule::Mixture(_) => unreachable!("replaced with the mixture"),
+            AssignRule::Neighbors { .. } => unreachable!("replaced with the neighbours"),
+        }
+    }
+}
+
+/// What every algorithm checks first: rows, columns, finite numbers, 1 ≤ k ≤ rows.
+pub(crate) fn check(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError> {
+    if x.rows() == 0 {
+        return Err(ClusterError::NoRows);
+    }
+    if x.cols() == 0 {
+        return Err(ClusterError::NoColumns);
+    }
+    if k == 0 || k > x.rows() {
+        return Err(ClusterError::BadK { k, rows: x.rows() });
+    }
+    match x.first_non_finite() {
+        Some((row, column)) => Err(ClusterError::NotFinite { row, column }),
+        None => Ok(()),
+    }
+}
+
+/// The mean and the number of the rows of each label, the same on any thread count.
+pub(crate) fn means_of(x: MatrixRef<'_>, labels: &[u32], k: usize) -> (Matrix, Vec<u32>) {
+    let d = x.cols();
+    let partials = chunks::map_blocks(x.rows(), |range| {
+        let mut sums = vec![0.0f64; k * d];
+        let mut sizes = vec![0u32; k];
+        for i in range {
+            if labels[i] == NOISE {
+                continue;
+            }
+            let j = labels[i] as usize;
+            sizes[j] += 1;
+            for (s, &v) in sums[j * d..(j + 1) * d].iter_mut().zip(x.row(i)) {
+                *s += f64::from(v);
+            }
+        }
+        (sums, sizes)
+    });
+    let (mut sums, mut sizes) = (vec![0.0f64; k * d], vec![0u32; k]);
+    for (partial_sums, partial_sizes) in partials {
+        sums.iter_mut().zip(partial_sums).for_each(|(s, p)| *s += p);
+        sizes.iter_mut().zip(partial_sizes).for_each(|(s, p)| *s += p);
+    }
+    let means = Matrix::from_fn(k, d, |j, c| (sums[j * d + c] / f64::from(sizes[j].max(1))) as f32);
+    (means, sizes)
+}
+
+/// Σ ‖row − centroid of its label‖² over labelled rows.
+pub(crate) fn inertia_of(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -> f64 {
+    chunks::map_blocks(x.rows(), |range| {
+        range
+            .filter(|&i| labels[i] != NOISE)
+            .map(|i| squared_distance(x.row(i), centroids.row(labels[i] as usize)))
+            .sum::<f64>()
+    })
+    .into_iter()
+    .sum()
+}

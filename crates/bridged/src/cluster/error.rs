@@ -1,0 +1,78 @@
+//! What can go wrong while clustering, each with what to do about it.
+
+use bridged_math::Cancelled;
+use thiserror::Error;
+
+/// Why a clustering could not be made.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// There is nothing to cluster.
+    #[error("there are no rows to cluster")]
+    NoRows,
+    /// Rows without columns.
+    #[error("the rows have no columns to cluster by")]
+    NoColumns,
+    /// More clusters than rows, or none.
+    #[error("`k` must be between 1 and {rows} (the number of rows), got {k}")]
+    BadK {
+        /// The clusters asked for.
+        k: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// NaN or infinity in the rows.
+    #[error("row {row}, column {column} is not a finite number; remove or repair that row")]
+    NotFinite {
+        /// The first such row.
+        row: usize,
+        /// Its first such column.
+        column: usize,
+    },
+    /// Size bounds that no clustering can satisfy.
+    #[error(
+        "{rows} rows cannot be split into {k} clusters of {min} to {max} rows each; \
+         the bounds must satisfy {k} × min ≤ {rows} ≤ {k} × max"
+    )]
+    BadSizes {
+        /// The rows there are.
+        rows: usize,
+        /// The clusters asked for.
+        k: usize,
+        /// The lower bound.
+        min: usize,
+        /// The upper bound.
+        max: usize,
+    },
+    /// Given initial centroids of the wrong shape.
+    #[error(
+        "the initial centroids are {got_rows} × {got_cols}, but {rows} × {cols} are needed \
+         (`k` × the columns of the data)"
+    )]
+    BadInit {
+        /// Rows given.
+        got_rows: usize,
+        /// Columns given.
+        got_cols: usize,
+        /// Rows needed.
+        rows: usize,
+        /// Columns needed.
+        cols: usize,
+    },
+    /// A parameter out of its range.
+    #[error("`{name}` must be {need}, got {got}")]
+    BadParameter {
+        /// The parameter.
+        name: &'static str,
+        /// What it must be.
+        need: &'static str,
+        /// What it was.
+        got: f64,
+    },
+    /// The data does not allow it.
+    #[error("{0}")]
+    Unfit(String),
+    /// Stopped by the watch.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}

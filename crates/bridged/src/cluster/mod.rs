@@ -1,0 +1,107 @@
+//! Clustering of one side on its own.
+//!
+//! Every algorithm is a struct whose public fields are its parameters, with `Default` and serde;
+//! the struct *is* the TOML table and the JSON header of the model. [`ClusterSpec`] is the one list
+//! of them: a line there gives an algorithm its name on the command line, its entry in
+//! `bridged list` and its conformance tests.
+
+mod clustering;
+mod error;
+mod init;
+mod kmeans;
+
+pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+pub use error::ClusterError;
+pub use init::Init;
+pub use kmeans::KMeans;
+
+use bridged_math::{MatrixRef, Seed, Watch};
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+
+/// Groups the rows of one matrix. Equal input and seed give an equal result on any thread count.
+pub trait Clusterer: Debug + Send + Sync {
+    /// Clusters the rows of `x`.
+    ///
+    /// Not converging within the iterations allowed is not an error:
+    /// [`Clustering::converged`] says so.
+    fn fit(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError>;
+}
+
+/// One line of `bridged list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name in commands, TOML and Python.
+    pub name: &'static str,
+    /// What it is, in half a line.
+    pub about: &'static str,
+}
+
+macro_rules! clusterings {
+    ($($variant:ident($name:literal, $about:literal),)+) => {
+        /// Any of the clustering algorithms with its parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "method")]
+        pub enum ClusterSpec {
+            $(#[doc = $about] #[serde(rename = $name)] $variant($variant),)+
+        }
+
+        impl ClusterSpec {
+            /// Every algorithm, in the order in which `bridged list` shows them.
+            pub const ALL: &[Entry] = &[$(Entry { name: $name, about: $about },)+];
+
+            /// The algorithm of that name with its default parameters.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant($variant::default())),)+
+                    _ => None,
+                }
+            }
+
+            /// Its name in commands, TOML and Python.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            fn clusterer(&self) -> &dyn Clusterer {
+                match self { $(Self::$variant(c) => c,)+ }
+            }
+        }
+    };
+}
+
+clusterings! {
+    KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+}
+
+impl ClusterSpec {
+    /// Sets the number of clusters; an algorithm that finds it by itself ignores it.
+    pub fn with_k(mut self, k: usize) -> Self {
+        match &mut self {
+            Self::KMeans(c) => c.k = k,
+        }
+        self
+    }
+}
+
+impl Clusterer for ClusterSpec {
+    fn fit(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        self.clusterer().fit(x, seed, watch)
+    }
+}
+
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        Self::KMeans(KMeans::default())
+    }
+}

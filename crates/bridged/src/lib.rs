@@ -1,0 +1,5 @@
+//! Bridged Clustering.
+
+pub mod cluster;
+
+pub use bridged_math as math;
