@@ -1,19 +1,357 @@
-//! k-means.
+//! k-means: k centroids such that the rows are close to the nearest of them.
+//!
+//! ```text
+//! minimise  Σ_i ‖x_i − c_{a(i)}‖²   over labels a and centroids c
+//! ```
+//!
+//! Lloyd's iteration alternates two steps, each of which can only lower the sum: every row takes
+//! its nearest centroid, every centroid becomes the mean of its rows. It stops when no row moves,
+//! or when the centroids move by less than `tol`. A full pass costs O(n k d); the default skips the
+//! rows that provably stay (`bounds`), with the same labels at the end. From several starts the
+//! run with the lowest sum is kept, whole.
+//!
+//! Choose it when clusters are round and of any size; where sizes are known to be equal,
+//! balanced k-means finds them better.
+//!
+//! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
-use crate::cluster::{ClusterError, Clusterer, Clustering};
-use bridged_math::{MatrixRef, Seed, Watch};
+use super::bounds::{Assigner, Pruning};
+use super::clustering::{AssignRule, check, inertia_of, unit_rows};
+use super::sums::{Move, Sums};
+use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
+use bridged_math::distance::squared_distance;
+use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// k-means.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// k-means with restarts.
+///
+/// ```
+/// use bridged::cluster::{Clusterer, KMeans};
+/// use bridged::math::{Matrix, Seed, Silent};
+///
+/// let x = Matrix::from_rows(&[[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]]);
+/// let clustering = KMeans { k: 2, ..KMeans::default() }.fit(x.view(), Seed(0), &Silent)?;
+/// assert_eq!(clustering.labels[0], clustering.labels[1]);
+/// assert_ne!(clustering.labels[0], clustering.labels[2]);
+/// assert_eq!(clustering.inertia, 1.0);
+/// # Ok::<(), bridged::cluster::ClusterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KMeans {
     /// The number of clusters.
     pub k: usize,
+    /// Whether rows that provably stay are skipped; the result is the same.
+    pub algorithm: Algorithm,
+    /// Where a run starts.
+    pub init: Init,
+    /// The most iterations of a run.
+    pub max_iter: u32,
+    /// A run ends when Σ ‖shift of a centroid‖² falls to `tol` × the mean variance of the columns;
+    /// 0 goes on until no row moves.
+    pub tol: f64,
+    /// Runs from different starts, of which the best is kept.
+    pub restarts: u32,
+    /// Euclidean, or cosine for spherical k-means.
+    pub metric: Metric,
 }
 
+/// How the assignment step is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Bounds on the distances skip rows that cannot move.
+    #[default]
+    Pruned,
+    /// Every row meets every centroid in every iteration.
+    Lloyd,
+}
+
+impl Default for KMeans {
+    fn default() -> Self {
+        Self {
+            k: 8,
+            algorithm: Algorithm::Pruned,
+            init: Init::PlusPlus,
+            max_iter: 100,
+            tol: 1e-4,
+            restarts: 10,
+            metric: Metric::Euclidean,
+        }
+    }
+}
+
+/// Below this many numbers, restarts run side by side; above it, each run uses all threads.
+const SMALL: usize = 4_000_000;
+
 impl Clusterer for KMeans {
-    fn fit(&self, _: MatrixRef<'_>, _: Seed, _: &dyn Watch) -> Result<Clustering, ClusterError> {
-        Err(ClusterError::NoRows)
+    fn fit(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        check(x, self.k)?;
+        let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
+        let rows = unit.as_ref().map_or(x, Matrix::view);
+        let least_shift = self.tol * mean_variance(rows);
+        let restarts = self.init.useful_restarts(self.restarts) as usize;
+
+        let stage =
+            Stage::begin(watch, "kmeans", Some(restarts as u64 * u64::from(self.max_iter)))?;
+        let done = AtomicU64::new(0);
+        let tick = |steps: u32| {
+            stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
+        };
+        let run = |r: usize| -> Result<Run, ClusterError> {
+            let start = self.init.centroids(rows, self.k, seed.nth(r))?;
+            let run = self.run(rows, start, least_shift, &tick)?;
+            tick(self.max_iter - run.iterations)?;
+            Ok(run)
+        };
+        let runs: Vec<Run> = if x.data().len() <= SMALL {
+            (0..restarts).into_par_iter().map(run).collect::<Result<_, _>>()?
+        } else {
+            best_of((0..restarts).map(run))?
+        };
+        let best = runs.into_iter().reduce(Run::better).expect("at least one restart is made");
+        Ok(self.finish(x, best))
+    }
+}
+
+/// Keeps only the best so far, so that large data never hold several runs.
+fn best_of(
+    runs: impl Iterator<Item = Result<Run, ClusterError>>,
+) -> Result<Vec<Run>, ClusterError> {
+    let mut best: Option<Run> = None;
+    for run in runs {
+        let run = run?;
+        best = Some(match best {
+            Some(b) => b.better(run),
+            None => run,
+        });
+    }
+    Ok(best.into_iter().collect())
+}
+
+/// One run from one start.
+struct Run {
+    labels: Vec<u32>,
+    centroids: Matrix,
+    inertia: f64,
+    iterations: u32,
+    converged: bool,
+}
+
+impl Run {
+    /// The run with the lower inertia; of equals the earlier.
+    fn better(self, other: Run) -> Run {
+        if other.inertia < self.inertia { other } else { self }
+    }
+}
+
+impl KMeans {
+    fn run(
+        &self,
+        x: MatrixRef<'_>,
+        start: Matrix,
+        least_shift: f64,
+        tick: &(dyn Fn(u32) -> Result<(), Cancelled> + Sync),
+    ) -> Result<Run, ClusterError> {
+        let pruning = match self.algorithm {
+            Algorithm::Pruned => Pruning::On,
+            Algorithm::Lloyd => Pruning::Off,
+        };
+        let mut centroids = self.on_sphere(start);
+        let mut assigner = Assigner::new(x, centroids.view(), pruning);
+        assigner.assign(centroids.view());
+        let mut sums = Sums::new(x, &assigner.labels(), self.k);
+        repair_empty(x, &mut assigner, &mut sums, &centroids);
+        let (mut iterations, mut converged) = (1, false);
+        loop {
+            let next = self.on_sphere(sums.means());
+            let shift = squared_distance(next.data(), centroids.data());
+            centroids = next;
+            tick(1)?;
+            if shift <= least_shift || iterations >= self.max_iter {
+                converged |= shift <= least_shift;
+                break;
+            }
+            let moves = assigner.assign(centroids.view());
+            iterations += 1;
+            sums.apply(x, &moves);
+            let repaired = repair_empty(x, &mut assigner, &mut sums, &centroids);
+            if moves.is_empty() && !repaired {
+                converged = true;
+                break;
+            }
+        }
+        let labels = assigner.labels();
+        let inertia = inertia_of(x, &labels, &centroids);
+        Ok(Run { labels, centroids, inertia, iterations, converged })
+    }
+
+    /// Under the cosine metric, centroids are directions.
+    fn on_sphere(&self, centroids: Matrix) -> Matrix {
+        match self.metric {
+            Metric::Euclidean => centroids,
+            Metric::Cosine => unit_rows(centroids.view()),
+        }
+    }
+
+    fn finish(&self, x: MatrixRef<'_>, run: Run) -> Clustering {
+        let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
+        let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
+        if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean) =
+            (&mut clustering.rule, self.metric)
+        {
+            // The running sums and a sum from scratch may differ in the last bit.
+            *centres = clustering.centroids.clone();
+        }
+        clustering.iterations = run.iterations;
+        clustering.converged = run.converged;
+        clustering
+    }
+}
+
+/// Gives every empty cluster the row that is furthest from its own centroid, of equals the first.
+/// Returns whether there was one.
+fn repair_empty(
+    x: MatrixRef<'_>,
+    assigner: &mut Assigner<'_>,
+    sums: &mut Sums,
+    centroids: &Matrix,
+) -> bool {
+    let empty: Vec<u32> =
+        (0..centroids.rows() as u32).filter(|&j| sums.sizes()[j as usize] == 0).collect();
+    if empty.is_empty() {
+        return false;
+    }
+    let labels = assigner.labels();
+    let mut furthest: Vec<(f64, usize)> = chunks::map_blocks(x.rows(), |range| {
+        let away = |i: usize| squared_distance(x.row(i), centroids.row(labels[i] as usize));
+        range.map(|i| (away(i), i)).collect::<Vec<_>>()
+    })
+    .concat();
+    furthest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut candidates = furthest.into_iter().map(|(_, i)| i);
+    for to in empty {
+        let row = candidates
+            .find(|&i| sums.sizes()[labels[i] as usize] > 1)
+            .expect("k is at most the number of rows, so some cluster has two");
+        let m = Move { row: row as u32, from: labels[row], to };
+        assigner.force(m);
+        sums.apply(x, &[m]);
+    }
+    true
+}
+
+/// The mean over the columns of their variance.
+fn mean_variance(x: MatrixRef<'_>) -> f64 {
+    let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
+    let total: f64 = chunks::map_blocks(x.rows(), |range| {
+        range.map(|i| squared_distance(x.row(i), &mean)).sum::<f64>()
+    })
+    .into_iter()
+    .sum();
+    total / (x.rows() * x.cols()) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::Silent;
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    fn blobs(n: usize, d: usize, centres: usize, spread: f32, seed: u64) -> Matrix {
+        let mut rng = Seed(seed).rng();
+        let means = Matrix::from_fn(centres, d, |_, _| 10.0 * rng.random::<f32>());
+        Matrix::from_fn(n, d, |i, j| {
+            means.row(i % centres)[j] + spread * (rng.random::<f32>() + rng.random::<f32>() - 1.0)
+        })
+    }
+
+    /// Lloyd's iteration as the text book has it, in f64.
+    fn text_book(x: &Matrix, start: &Matrix, max_iter: u32) -> (Vec<u32>, f64) {
+        let mut centroids = start.clone();
+        let mut labels = vec![u32::MAX; x.rows()];
+        for _ in 0..max_iter {
+            let next: Vec<u32> = (0..x.rows())
+                .map(|i| {
+                    let to = |j: &usize| squared_distance(x.row(i), centroids.row(*j));
+                    (0..centroids.rows()).min_by(|a, b| to(a).total_cmp(&to(b))).unwrap() as u32
+                })
+                .collect();
+            if next == labels {
+                break;
+            }
+            labels = next;
+            centroids = super::super::clustering::means_of(x.view(), &labels, start.rows()).0;
+        }
+        let inertia = inertia_of(x.view(), &labels, &centroids);
+        (labels, inertia)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn pruned_and_lloyd_and_the_text_book_agree(
+            n in 30usize..400, d in 1usize..40, k in 1usize..28, spread in 0.1f32..8.0, seed in 0u64..10_000,
+        ) {
+            let x = blobs(n, d, 7, spread, seed);
+            let start = Init::PlusPlus.centroids(x.view(), k, Seed(seed)).unwrap();
+            let fit = |algorithm| {
+                let init = Init::Given(start.clone());
+                let spec = KMeans { k, algorithm, init, tol: 0.0, max_iter: 200, ..KMeans::default() };
+                spec.fit(x.view(), Seed(0), &Silent).unwrap()
+            };
+            let (pruned, lloyd) = (fit(Algorithm::Pruned), fit(Algorithm::Lloyd));
+            prop_assert_eq!(&pruned, &lloyd);
+            let (labels, inertia) = text_book(&x, &start, 200);
+            if labels.iter().collect::<std::collections::HashSet<_>>().len() == k {
+                prop_assert!((pruned.inertia - inertia).abs() <= 1e-3 * inertia.max(1e-9));
+            }
+        }
+    }
+
+    #[test]
+    fn pruning_skips_rows_and_changes_nothing_on_larger_data() {
+        let x = blobs(20_000, 24, 60, 4.0, 1);
+        let start = Init::Random.centroids(x.view(), 90, Seed(2)).unwrap();
+        let fit = |algorithm| {
+            let init = Init::Given(start.clone());
+            let spec = KMeans { k: 90, algorithm, init, tol: 0.0, ..KMeans::default() };
+            spec.fit(x.view(), Seed(0), &Silent).unwrap()
+        };
+        let (pruned, lloyd) = (fit(Algorithm::Pruned), fit(Algorithm::Lloyd));
+        assert!(pruned.iterations > 10);
+        assert_eq!(pruned, lloyd);
+    }
+
+    #[test]
+    fn an_empty_cluster_gets_the_furthest_row() {
+        let x = Matrix::from_rows(&[[0.0], [1.0], [2.0], [50.0]]);
+        let init = Init::Given(Matrix::from_rows(&[[0.0], [1e6], [1e6]]));
+        let spec = KMeans { k: 3, init, ..KMeans::default() };
+        let clustering = spec.fit(x.view(), Seed(0), &Silent).unwrap();
+        assert!(clustering.sizes.iter().all(|&s| s > 0));
+        assert_eq!(clustering.labels.iter().filter(|&&l| l == clustering.labels[3]).count(), 1);
+    }
+
+    #[test]
+    fn cosine_ignores_length() {
+        let x = Matrix::from_rows(&[[1.0, 0.1], [100.0, 9.0], [0.1, 1.0], [0.2, 50.0]]);
+        let spec = KMeans { k: 2, metric: Metric::Cosine, ..KMeans::default() };
+        let clustering = spec.fit(x.view(), Seed(0), &Silent).unwrap();
+        assert_eq!(clustering.labels[0], clustering.labels[1]);
+        assert_eq!(clustering.labels[2], clustering.labels[3]);
+        assert_ne!(clustering.labels[0], clustering.labels[2]);
+        let lone = Matrix::from_rows(&[[1e-3, 0.0]]);
+        assert_eq!(clustering.assign(lone.view()), clustering.labels[..1]);
+        // Centroids stay the means of the rows themselves, not of their directions.
+        assert_eq!(clustering.centroids.row(clustering.labels[0] as usize), [50.5, 4.55]);
     }
 }

@@ -5,15 +5,17 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod bounds;
 mod clustering;
 mod error;
 mod init;
 mod kmeans;
+mod sums;
 
 pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
 pub use error::ClusterError;
 pub use init::Init;
-pub use kmeans::KMeans;
+pub use kmeans::{Algorithm, KMeans};
 
 use bridged_math::{MatrixRef, Seed, Watch};
 use serde::{Deserialize, Serialize};
