@@ -2,5 +2,6 @@
 
 pub mod cluster;
 pub mod metrics;
+pub mod synth;
 
 pub use bridged_math as math;
