@@ -23,7 +23,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum MetricError {
     /// Nothing to score.
-    #[error("there are no rows to score")]
+    #[error("there is nothing to score: no rows are left, or they have no columns")]
     NoRows,
     /// Predictions and truth differ in shape.
     #[error(
@@ -57,6 +57,14 @@ pub enum MetricError {
         row: usize,
         /// Its first such column.
         column: usize,
+    },
+    /// Centroids of other rows than these.
+    #[error("the centroids have {got} columns, but the rows have {need}")]
+    Columns {
+        /// Columns of the centroids.
+        got: usize,
+        /// Columns of the rows.
+        need: usize,
     },
     /// A label beyond the clusters there are.
     #[error("row {row} has label {label}, but there are {k} clusters (0 to k − 1)")]
