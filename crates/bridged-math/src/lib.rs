@@ -5,12 +5,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`assignment`] | linear assignment, its dual prices and which links are forced |
 //! | [`matrix`] | row-major [`Matrix`] and its borrowed view [`MatrixRef`] |
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
 //! | [`seed`] | random streams by name |
 //! | [`watch`] | progress and cancellation in one |
 
+pub mod assignment;
 pub mod chunks;
 pub mod distance;
 pub mod matrix;
