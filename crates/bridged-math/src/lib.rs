@@ -9,12 +9,14 @@
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
 //! | [`seed`] | random streams by name |
+//! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
 //! | [`watch`] | progress and cancellation in one |
 
 pub mod chunks;
 pub mod distance;
 pub mod matrix;
 pub mod seed;
+pub mod transport;
 pub mod watch;
 
 pub use matrix::{Matrix, MatrixRef, ShapeError};
