@@ -12,6 +12,7 @@
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
 //! | [`seed`] | random streams by name |
+//! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
 //! | [`watch`] | progress and cancellation in one |
 
 pub mod assignment;
@@ -21,6 +22,7 @@ pub mod linalg;
 pub mod matrix;
 pub mod neighbors;
 pub mod seed;
+pub mod transport;
 pub mod watch;
 
 pub use matrix::{Matrix, MatrixRef, ShapeError};

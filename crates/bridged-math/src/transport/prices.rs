@@ -1,0 +1,186 @@
+//! Prices that bring the sizes near their bounds, by Newton's method on the dual.
+//!
+//! The dual is concave; its gradient in p_j is the number of rows too many in column j, and its
+//! curvature lies in the walls between columns: raising p_a − p_b by δ moves from a to b the rows
+//! whose margin is below δ. With g(a, b) such rows per unit of price, the step solves the Laplacian
+//! system
+//!
+//! ```text
+//! Σ_b g(a, b) (Δp_a − Δp_b) = excess_a
+//! ```
+//!
+//! A step is taken only if fewer rows are in the wrong place after it, and only as far as the rows
+//! that were looked at can tell, so that all others keep their column. Nothing here needs to be
+//! exact: `paths` finishes from wherever it ends.
+
+use super::pass::{self, Response, Row};
+use super::paths::quantile;
+use super::{Bounds, Imbalance};
+
+/// Rounds over all rows, each with a few Newton steps over the rows near a wall.
+const ROUNDS: usize = 24;
+/// Newton steps in a round.
+const STEPS: usize = 8;
+
+/// Improves the prices and gives every row its cheapest column under them; returns the sizes.
+pub(super) fn improve(
+    costs: &[f32],
+    bounds: &Bounds,
+    prices: &mut Vec<f64>,
+    rows: &mut [Row],
+    mut sizes: Vec<u32>,
+) -> Vec<u32> {
+    let n = rows.len();
+    // Up to here, paths are cheaper than another look at the rows.
+    let enough = (n as i64 / 256).max(4 * prices.len() as i64);
+    for _ in 0..ROUNDS {
+        let wrong = Imbalance::new(bounds, prices, &sizes).total();
+        if wrong <= enough {
+            break;
+        }
+        let reach = quantile(rows, (8.0 * wrong as f64 / n as f64).clamp(0.02, 0.5));
+        let near: Vec<u32> =
+            (0..n as u32).filter(|&i| f64::from(rows[i as usize].margin) <= reach).collect();
+        let mut far = sizes.clone();
+        near.iter().for_each(|&i| far[rows[i as usize].label as usize] -= 1);
+        let round = Round { costs, bounds, near: &near, far: &far, reach };
+        let Some(better) = round.run(prices, enough) else { break };
+        *prices = better;
+        sizes = pass::assign(costs, prices, rows).expect("costs were found to be finite");
+    }
+    sizes
+}
+
+/// Newton's method over the rows that are near a wall.
+struct Round<'a> {
+    costs: &'a [f32],
+    bounds: &'a Bounds,
+    /// The rows with a margin of at most `reach`.
+    near: &'a [u32],
+    /// How many of the other rows each column has.
+    far: &'a [u32],
+    reach: f64,
+}
+
+/// Prices with what the rows make of them.
+struct State {
+    prices: Vec<f64>,
+    imbalance: Imbalance,
+    walls: Vec<u32>,
+    width: f64,
+}
+
+impl Round<'_> {
+    /// Better prices, if there are any within reach.
+    fn run(&self, prices: &[f64], enough: i64) -> Option<Vec<f64>> {
+        let first = self.state(prices.to_vec(), self.reach);
+        let (mut state, mut improved) = (first, false);
+        for _ in 0..STEPS {
+            let wrong = state.imbalance.total();
+            if wrong <= enough {
+                break;
+            }
+            let mut step = newton_step(&state);
+            let room = self.reach - spread(state.prices.iter().zip(prices).map(|(a, b)| a - b));
+            let length = spread(step.iter().copied());
+            if !(length > 0.0 && room > 0.0) {
+                break;
+            }
+            let shorten = (room / length).min(1.0);
+            step.iter_mut().for_each(|s| *s *= shorten);
+            let Some(next) = self.try_step(&state, step) else { break };
+            state = next;
+            improved = true;
+            if shorten < 1.0 {
+                break;
+            }
+        }
+        improved.then_some(state.prices)
+    }
+
+    /// Goes along `step`, or a half or a quarter of it, if fewer rows are then in the wrong place.
+    fn try_step(&self, state: &State, mut step: Vec<f64>) -> Option<State> {
+        for _ in 0..3 {
+            let prices = state.prices.iter().zip(&step).enumerate();
+            let prices = prices.map(|(j, (p, s))| self.moved(state, j, *p, *s)).collect();
+            let next = self.state(prices, spread(step.iter().copied()));
+            if next.imbalance.total() < state.imbalance.total() {
+                return Some(next);
+            }
+            step.iter_mut().for_each(|s| *s *= 0.5);
+        }
+        None
+    }
+
+    /// A column whose bounds leave it much room stops at the price of the sink, where it may have
+    /// any size.
+    fn moved(&self, state: &State, j: usize, price: f64, step: f64) -> f64 {
+        let sink = state.imbalance.sink;
+        let room = i64::from(self.bounds.upper[j]) - i64::from(self.bounds.lower[j]);
+        let crosses = (price - sink) * (price + step - sink) < 0.0;
+        if crosses && room > state.imbalance.excess[j].abs() { sink } else { price + step }
+    }
+
+    fn state(&self, prices: Vec<f64>, width: f64) -> State {
+        let Response { mut sizes, walls } = pass::respond(self.costs, &prices, self.near, width);
+        sizes.iter_mut().zip(self.far).for_each(|(s, f)| *s += f);
+        let imbalance = Imbalance::new(self.bounds, &prices, &sizes);
+        State { prices, imbalance, walls, width }
+    }
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    high - low
+}
+
+/// Solves the Laplacian system over the columns that are out of balance or priced apart from the
+/// sink; the others stay.
+fn newton_step(state: &State) -> Vec<f64> {
+    let k = state.prices.len();
+    let free: Vec<usize> = (0..k)
+        .filter(|&j| state.imbalance.excess[j] != 0 || state.prices[j] != state.imbalance.sink)
+        .collect();
+    let density = |a: usize, b: usize| {
+        f64::from(state.walls[a * k + b] + state.walls[b * k + a]) / (2.0 * state.width)
+    };
+    let m = free.len();
+    let mut matrix = vec![0.0f64; m * m];
+    for (r, &a) in free.iter().enumerate() {
+        matrix[r * m + r] = (0..k).filter(|&b| b != a).map(|b| density(a, b)).sum();
+        for (s, &b) in free.iter().enumerate().filter(|&(s, _)| s != r) {
+            matrix[r * m + s] = -density(a, b);
+        }
+    }
+    // Without a ridge the system is singular when every column is free, and a column without
+    // walls would fly off.
+    let ridge = 1e-3 * (0..m).map(|r| matrix[r * m + r]).sum::<f64>() / m.max(1) as f64;
+    (0..m).for_each(|r| matrix[r * m + r] += ridge.max(f64::MIN_POSITIVE));
+    let mut right: Vec<f64> = free.iter().map(|&j| state.imbalance.excess[j] as f64).collect();
+    solve_cholesky(&mut matrix, &mut right);
+    let mut step = vec![0.0; k];
+    free.iter().zip(right).for_each(|(&j, s)| step[j] = if s.is_finite() { s } else { 0.0 });
+    step
+}
+
+/// Solves a symmetric positive definite system in place.
+fn solve_cholesky(matrix: &mut [f64], right: &mut [f64]) {
+    let m = right.len();
+    for c in 0..m {
+        for r in c..m {
+            let dot: f64 = (0..c).map(|t| matrix[r * m + t] * matrix[c * m + t]).sum();
+            let v = matrix[r * m + c] - dot;
+            matrix[r * m + c] =
+                if r == c { v.max(f64::MIN_POSITIVE).sqrt() } else { v / matrix[c * m + c] };
+        }
+    }
+    for r in 0..m {
+        let dot: f64 = (0..r).map(|t| matrix[r * m + t] * right[t]).sum();
+        right[r] = (right[r] - dot) / matrix[r * m + r];
+    }
+    for r in (0..m).rev() {
+        let dot: f64 = (r + 1..m).map(|t| matrix[t * m + r] * right[t]).sum();
+        right[r] = (right[r] - dot) / matrix[r * m + r];
+    }
+}
