@@ -62,7 +62,9 @@ impl BridgedModel {
         };
         let instead = match self.spec.uncovered {
             Uncovered::Mean => format!("rows in them get the mean of {to}"),
-            Uncovered::Nearest => "rows in them get the answer of the nearest linked cluster".into(),
+            Uncovered::Nearest => {
+                "rows in them get the answer of the nearest linked cluster".into()
+            }
             Uncovered::Abstain => "rows in them get no answer".into(),
         };
         if let Some(clusters) = with(&[LinkStatus::NoEvidence]) {

@@ -1,6 +1,7 @@
 //! What can go wrong in the method, each with what to do about it.
 
 use crate::cluster::ClusterError;
+use crate::metrics::MetricError;
 use bridged_math::Cancelled;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -20,7 +21,9 @@ pub enum Error {
         cols: usize,
     },
     /// NaN or infinity.
-    #[error("{side} holds NaN or infinity in row {row}, column {column}; remove or repair that row")]
+    #[error(
+        "{side} holds NaN or infinity in row {row}, column {column}; remove or repair that row"
+    )]
     NotFinite {
         /// `x` or `y`.
         side: &'static str,
@@ -73,13 +76,18 @@ pub enum Error {
         need: usize,
     },
     /// Two sets of rows that must be aligned are not.
-    #[error("x has {x} rows and y has {y}: evaluation needs row i of x and row i of y to belong together")]
+    #[error(
+        "x has {x} rows and y has {y}: evaluation needs row i of x and row i of y to belong together"
+    )]
     NotAligned {
         /// Rows of x.
         x: usize,
         /// Rows of y.
         y: usize,
     },
+    /// A score or an estimate could not be made.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
     /// A parameter out of its range.
     #[error("`{name}` must be {need}, got {got}")]
     BadParameter {

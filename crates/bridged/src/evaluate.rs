@@ -1,7 +1,7 @@
 //! Scores of a model on rows whose partners are known.
 
 use crate::Error;
-use crate::metrics::{self, Bridging, MetricError, Regression};
+use crate::metrics::{self, Bridging, MetricError, Regression, Rows};
 use crate::model::{BridgedModel, Direction, Prediction};
 use bridged_math::{Matrix, MatrixRef};
 use serde::{Deserialize, Serialize};
@@ -91,13 +91,11 @@ impl BridgedModel {
         truth: MatrixRef<'_>,
     ) -> Result<Scores, MetricError> {
         let to = self.to(direction);
-        let answered: Vec<usize> =
-            (0..prediction.len()).filter(|&i| prediction.answered(i)).collect();
-        let truth = truth.select(answered.iter().copied());
-        let predicted = prediction.values.view().select(answered.iter().copied());
+        let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
+        let rows = Rows::Where(&answered);
         let constant = |row: &[f32]| {
             let repeated = Matrix::from_fn(truth.rows(), truth.cols(), |_, j| row[j]);
-            metrics::regression(repeated.view(), truth.view())
+            metrics::regression(repeated.view(), truth, rows)
         };
         let paired_mean = to.rows.as_ref().map(|rows| {
             let paired = self.pairs.iter().map(|&(x, y)| match direction {
@@ -108,8 +106,8 @@ impl BridgedModel {
             mean.into_iter().map(|v| v as f32).collect::<Vec<f32>>()
         });
         Ok(Scores {
-            answered: answered.len(),
-            model: metrics::regression(predicted.view(), truth.view())?,
+            answered: answered.iter().filter(|a| **a).count(),
+            model: metrics::regression(prediction.values.view(), truth, rows)?,
             pool_mean: constant(&to.mean)?,
             paired_mean: paired_mean.map(|mean| constant(&mean)).transpose()?,
         })

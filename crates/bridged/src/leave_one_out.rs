@@ -121,11 +121,8 @@ fn trial(
     let pool_rows = to.clustering.labels.len() as f64;
     let mean = without_row(&to.mean, pool_rows, truth);
     let others = (examples.votes.len() - 1) as f64;
-    let paired: Vec<f32> = paired_sum
-        .iter()
-        .zip(truth)
-        .map(|(s, &y)| ((s - f64::from(y)) / others) as f32)
-        .collect();
+    let paired: Vec<f32> =
+        paired_sum.iter().zip(truth).map(|(s, &y)| ((s - f64::from(y)) / others) as f32).collect();
 
     let parabola = (answer.source != Source::Abstain).then(|| {
         if answer.targets.is_empty() {
@@ -143,8 +140,15 @@ fn trial(
             };
             let cell = (vote.x, t.cluster);
             let refine = &spec.refine;
-            let map =
-                local_map(refine.kind, refine.ridge, anchor, cell, examples, Some(pair), &centroids);
+            let map = local_map(
+                refine.kind,
+                refine.ridge,
+                anchor,
+                cell,
+                examples,
+                Some(pair),
+                &centroids,
+            );
             if let Some(map) = map {
                 for (o, f) in offset.iter_mut().zip(map.offset(anchor, examples.from.row(pair))) {
                     *o += t.weight * f;

@@ -60,7 +60,7 @@ pub use bridged_math as math;
 pub use error::Error;
 pub use evaluate::{Agreement, Evaluation, Latent, Scores};
 pub use leave_one_out::LeaveOneOut;
-pub use model::{BridgedModel, Direction, Prediction};
+pub use model::{BridgedModel, Direction, Neighbor, Prediction};
 pub use persist::VERSION as MODEL_VERSION;
 pub use problem::{Pairs, Problem};
 pub use route::{Answer, Route, Source};

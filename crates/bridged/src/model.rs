@@ -4,12 +4,12 @@ use crate::Error;
 use crate::bridge::{BridgeRule, PairVote, Votes};
 use crate::leave_one_out::leave_one_out;
 use crate::problem::Problem;
-use crate::refine::{Alpha, RefineKind};
-use crate::route::{Answer, Examples, Route, anchor, answers, centroid_pairs, local_map};
+use crate::refine::{Alpha, Refine, RefineKind};
+use crate::route::{Answer, Examples, Route, Source, anchor, answers, centroid_pairs, local_map};
 use crate::scale::Scaled;
 use crate::side::Side;
 use crate::spec::{BridgedClustering, PairRows};
-use bridged_math::neighbors::{self, Neighbor};
+use bridged_math::neighbors::Neighbors;
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +56,15 @@ pub struct Prediction {
     positions: Vec<u32>,
 }
 
+/// A real row near a predicted value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbor {
+    /// Its row in the pool.
+    pub row: u32,
+    /// How far it is from the value.
+    pub distance: f64,
+}
+
 impl Prediction {
     /// The number of rows.
     pub fn len(&self) -> usize {
@@ -74,7 +83,7 @@ impl Prediction {
 
     /// Whether row `i` has a value.
     pub fn answered(&self, i: usize) -> bool {
-        self.answer(i).source != crate::route::Source::Abstain
+        self.answer(i).source != Source::Abstain
     }
 }
 
@@ -88,23 +97,26 @@ impl BridgedClustering {
     ) -> Result<BridgedModel, Error> {
         problem.check()?;
         self.check()?;
-        let rows = |input: bool| problem.pairs.iter().map(move |(x, y)| if input { x } else { y });
         let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
-        let apart = |input: bool| -> Vec<usize> {
-            match self.pair_rows {
-                PairRows::Pooled => Vec::new(),
-                PairRows::Apart => rows(input).collect::<BTreeSet<_>>().into_iter().collect(),
-            }
+        let apart = |rows: &[usize]| match self.pair_rows {
+            PairRows::Pooled => BTreeSet::new(),
+            PairRows::Apart => rows.iter().copied().collect(),
         };
-        let x = Side::fit(&self.x, problem.x, &apart(true), self.keep_rows, "x", seed, watch)?;
-        let y = Side::fit(&self.y, problem.y, &apart(false), self.keep_rows, "y", seed, watch)?;
+        let keep = self.keep_rows;
+        let x = Side::fit(&self.x, problem.x, &apart(&x_rows), keep, ("x", seed), watch)?;
+        let y = Side::fit(&self.y, problem.y, &apart(&y_rows), keep, ("y", seed), watch)?;
 
         let stage = Stage::begin(watch, "bridge", Some(2))?;
         let (x_votes, y_votes) = (x.pair_rows(problem.x, &x_rows), y.pair_rows(problem.y, &y_rows));
         let pairs = x_votes.iter().zip(&y_votes);
         let votes = Votes {
             pairs: pairs
-                .map(|(a, b)| PairVote { x: a.label, y: b.label, x_depth: a.depth, y_depth: b.depth })
+                .map(|(a, b)| PairVote {
+                    x: a.label,
+                    y: b.label,
+                    x_depth: a.depth,
+                    y_depth: b.depth,
+                })
                 .collect(),
             x_sizes: x.clustering.sizes.clone(),
             y_sizes: y.clustering.sizes.clone(),
@@ -137,8 +149,7 @@ impl BridgedClustering {
         let inputs = problem.x.select(problem.pairs.iter().map(|(x, _)| x));
         let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
         let scaled = from.scaler.apply(inputs.view());
-        let examples =
-            Examples { from: scaled.view(), to: outputs.view(), votes: &votes.pairs };
+        let examples = Examples { from: scaled.view(), to: outputs.view(), votes: &votes.pairs };
         let checked = leave_one_out(self, votes, from, to, &examples);
         let fixed = match self.refine.alpha {
             Alpha::Fixed(alpha) => alpha,
@@ -173,8 +184,6 @@ impl BridgedClustering {
         }
     }
 }
-
-use crate::refine::Refine;
 
 impl BridgedModel {
     /// The side that predictions in this direction start from.
@@ -240,10 +249,13 @@ impl BridgedModel {
             (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
         let queries = values.select(answered.iter().copied());
         let (pool, queries) = (to.scaler.apply(rows.view()), to.scaler.apply(queries.view()));
-        let found = neighbors::nearest(queries.view(), pool.view(), n.min(rows.rows()));
+        let found = Neighbors::new(pool.view()).nearest(queries.view(), n);
         let mut nearest = vec![Vec::new(); values.rows()];
-        for (i, neighbors) in answered.into_iter().zip(found) {
-            nearest[i] = neighbors;
+        for (q, i) in answered.into_iter().enumerate() {
+            let neighbors = found.rows_of(q).iter().zip(found.squared_of(q));
+            nearest[i] = neighbors
+                .map(|(&row, squared)| Neighbor { row, distance: squared.sqrt() })
+                .collect();
         }
         Ok(nearest)
     }

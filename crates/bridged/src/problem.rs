@@ -119,12 +119,18 @@ mod tests {
         let error = |pairs: &[(u32, u32)]| {
             Problem::new(x.view(), y.view(), pairs).check().unwrap_err().to_string()
         };
-        assert_eq!(error(&[]), "there are no pairs: at least one known pair is needed to link the pools");
+        assert_eq!(
+            error(&[]),
+            "there are no pairs: at least one known pair is needed to link the pools"
+        );
         assert_eq!(error(&[(0, 3)]), "pair 0 names row 3 of y, which has 3 rows (0 to 2)");
         assert_eq!(error(&[(0, 1), (0, 1)]), "pair 1 (row 0 of x, row 1 of y) was already named");
         let mut bad = x.clone();
         bad.row_mut(2)[1] = f32::NAN;
         let error = Problem::new(bad.view(), y.view(), &[(0, 0)]).check().unwrap_err();
-        assert_eq!(error.to_string(), "x holds NaN or infinity in row 2, column 1; remove or repair that row");
+        assert_eq!(
+            error.to_string(),
+            "x holds NaN or infinity in row 2, column 1; remove or repair that row"
+        );
     }
 }

@@ -181,7 +181,10 @@ mod tests {
         let map = LocalMap::fit(anchor, &[(&x, &[9.0])], 1.0).unwrap();
         let at_itself = map.offset(anchor, &x)[0];
         let elsewhere = map.offset(anchor, &x.iter().map(|v| -v).collect::<Vec<_>>())[0];
-        assert!((at_itself - 6.0).abs() < 1e-3 && elsewhere.abs() < 1e-3, "{at_itself} {elsewhere}");
+        assert!(
+            (at_itself - 6.0).abs() < 1e-3 && elsewhere.abs() < 1e-3,
+            "{at_itself} {elsewhere}"
+        );
     }
 
     #[test]

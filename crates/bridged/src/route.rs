@@ -94,9 +94,11 @@ pub(crate) fn answers(bridge: &Bridge, uncovered: Uncovered, from: &Side) -> Vec
     let k = bridge.links.len() as u32;
     let of_clusters = (0..k).map(|a| Answer::of(bridge, a, uncovered, from));
     let of_noise = std::iter::once(Answer::of(bridge, NOISE, uncovered, from));
-    let by_nearest = bridge.links.iter().enumerate().map(|(a, link)| {
-        Answer::by(link, LinkStatus::Noise, Source::Nearest(a as u32))
-    });
+    let by_nearest = bridge
+        .links
+        .iter()
+        .enumerate()
+        .map(|(a, link)| Answer::by(link, LinkStatus::Noise, Source::Nearest(a as u32)));
     of_clusters.chain(of_noise).chain(by_nearest).collect()
 }
 
@@ -123,9 +125,8 @@ pub(crate) fn local_map(
     if kind == RefineKind::None {
         return None;
     }
-    let in_cell = |s: &usize| {
-        Some(*s) != left_out && (examples.votes[*s].x, examples.votes[*s].y) == cell
-    };
+    let in_cell =
+        |s: &usize| Some(*s) != left_out && (examples.votes[*s].x, examples.votes[*s].y) == cell;
     let mut chosen: Vec<(&[f32], &[f32])> = (0..examples.votes.len())
         .filter(in_cell)
         .map(|s| (examples.from.row(s), examples.to.row(s)))
@@ -199,7 +200,14 @@ impl Route {
             for (i, row) in range.zip(out.chunks_exact_mut(to.cols())) {
                 let position = answer_of(i);
                 row.copy_from_slice(&bases[position as usize]);
-                self.refine(from, to, scaled.row(i), clusters[i], &self.answers[position as usize], row);
+                self.refine(
+                    from,
+                    to,
+                    scaled.row(i),
+                    clusters[i],
+                    &self.answers[position as usize],
+                    row,
+                );
                 positions.push(position);
             }
             positions
@@ -208,7 +216,15 @@ impl Route {
     }
 
     /// Adds α Σ_j w_j (f_ij(x) − μ_j).
-    fn refine(&self, from: &Side, to: &Side, x: &[f32], cluster: u32, answer: &Answer, value: &mut [f32]) {
+    fn refine(
+        &self,
+        from: &Side,
+        to: &Side,
+        x: &[f32],
+        cluster: u32,
+        answer: &Answer,
+        value: &mut [f32],
+    ) {
         if self.alpha == 0.0 {
             return;
         }

@@ -65,7 +65,11 @@ impl Scale {
                 if components == 0 || components > most {
                     return Err(Error::BadParameter {
                         name: "pca",
-                        need: format!("between 1 and {most} for {side} ({} rows, {} columns)", x.rows(), x.cols()),
+                        need: format!(
+                            "between 1 and {most} for {side} ({} rows, {} columns)",
+                            x.rows(),
+                            x.cols()
+                        ),
                         got: components as f64,
                     });
                 }
@@ -117,15 +121,14 @@ impl Scaler {
                 });
                 Scaled { rows, cols, data: Cow::Owned(data) }
             }
-            Scaler::L2 => {
-                Scaled { rows, cols, data: Cow::Owned(unit_rows(x).into_data()) }
-            }
+            Scaler::L2 => Scaled { rows, cols, data: Cow::Owned(unit_rows(x).into_data()) },
             Scaler::Project { mean, components } => {
                 let width = components.rows();
                 let mut data = vec![0.0f32; rows * width];
                 chunks::map_blocks_mut(&mut data, width, |range, out| {
                     let part = x.slice(range);
-                    let centred = Matrix::from_fn(part.rows(), cols, |i, j| part.row(i)[j] - mean[j]);
+                    let centred =
+                        Matrix::from_fn(part.rows(), cols, |i, j| part.row(i)[j] - mean[j]);
                     product_transposed(centred.view(), components.view(), out);
                 });
                 Scaled { rows, cols: width, data: Cow::Owned(data) }
@@ -177,7 +180,12 @@ mod tests {
     #[test]
     fn all_principal_components_keep_every_distance() {
         let x = data();
-        let z = Scale::Pca { components: 4 }.fit(x.view(), "x").unwrap().apply(x.view()).view().to_matrix();
+        let z = Scale::Pca { components: 4 }
+            .fit(x.view(), "x")
+            .unwrap()
+            .apply(x.view())
+            .view()
+            .to_matrix();
         for (a, b) in [(0, 1), (3, 40), (20, 21)] {
             let before = bridged_math::distance::squared_distance(x.row(a), x.row(b));
             let after = bridged_math::distance::squared_distance(z.row(a), z.row(b));

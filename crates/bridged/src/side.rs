@@ -5,9 +5,10 @@ use crate::bridge::depth;
 use crate::cluster::{Clusterer, Clustering};
 use crate::refine::radii;
 use crate::scale::Scaler;
-use crate::separation::Separation;
+use crate::separation::{Separation, separation};
 use crate::spec::{KeepRows, SideSpec};
 use bridged_math::{Matrix, MatrixRef, Scope, Seed, Watch};
+use std::collections::BTreeSet;
 
 /// A pool after it was clustered.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,22 +65,22 @@ pub(crate) struct PairRow {
 }
 
 impl Side {
-    /// Clusters a pool. Rows in `apart` do not take part; they are assigned afterwards.
+    /// Clusters the pool of that name. Rows in `apart` do not take part; they are assigned
+    /// afterwards.
     pub(crate) fn fit(
         spec: &SideSpec,
         pool: MatrixRef<'_>,
-        apart: &[usize],
+        apart: &BTreeSet<usize>,
         keep: KeepRows,
-        name: &'static str,
-        seed: Seed,
+        stream: (&'static str, Seed),
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         if apart.is_empty() {
-            return Self::fit_pool(spec, pool, keep, name, seed, watch);
+            return Self::fit_pool(spec, pool, keep, stream, watch);
         }
         let inside: Vec<usize> = (0..pool.rows()).filter(|i| !apart.contains(i)).collect();
         let part = pool.select(inside.iter().copied());
-        let mut side = Self::fit_pool(spec, part.view(), KeepRows::No, name, seed, watch)?;
+        let mut side = Self::fit_pool(spec, part.view(), KeepRows::No, stream, watch)?;
         let mut labels = vec![0; pool.rows()];
         for (&row, &label) in inside.iter().zip(&side.clustering.labels) {
             labels[row] = label;
@@ -97,8 +98,7 @@ impl Side {
         spec: &SideSpec,
         pool: MatrixRef<'_>,
         keep: KeepRows,
-        name: &'static str,
-        seed: Seed,
+        (name, seed): (&'static str, Seed),
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         let watch = Scope::new(watch, name);
@@ -114,11 +114,7 @@ impl Side {
         };
         Ok(Self {
             radii: radii(scaled.view(), &clustering.labels, &clustering.centroids),
-            separation: Separation::estimate(
-                scaled.view(),
-                &clustering.labels,
-                clustering.centroids.view(),
-            ),
+            separation: separation(scaled.view(), &clustering.labels, clustering.centroids.view())?,
             mean: pool.mean_row().into_iter().map(|v| v as f32).collect(),
             rows: (keep == KeepRows::Yes).then(|| pool.to_matrix()),
             names: Names::default(),
@@ -151,7 +147,10 @@ impl Side {
             .enumerate()
             .map(|(i, &row)| {
                 let label = self.clustering.labels[row];
-                PairRow { label, depth: depth(&self.clustering.centroids, scaled.view().row(i), label) }
+                PairRow {
+                    label,
+                    depth: depth(&self.clustering.centroids, scaled.view().row(i), label),
+                }
             })
             .collect()
     }

@@ -1,7 +1,7 @@
 //! The method as its parameters: what is clustered how, and what links the clusters.
 
 use crate::bridge::BridgeSpec;
-use crate::cluster::{BalancedKMeans, ClusterSpec};
+use crate::cluster::ClusterSpec;
 use crate::refine::Refine;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl BridgedClustering {
 
     /// What the paper ran: balanced k-means with ten restarts, majority vote, no scaling.
     pub fn paper(k: usize) -> Self {
-        let cluster = ClusterSpec::BalancedKMeans(BalancedKMeans { k, ..BalancedKMeans::default() });
+        let cluster = ClusterSpec::named("balanced").expect("listed").with_k(k);
         let side = || SideSpec { cluster: cluster.clone(), scale: Scale::None };
         Self { x: side(), y: side(), ..Self::default() }
     }

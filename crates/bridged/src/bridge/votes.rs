@@ -51,7 +51,8 @@ pub struct Cell {
 impl Votes {
     /// The same votes for the reverse direction.
     pub fn flip(&self) -> Self {
-        let flip = |p: &PairVote| PairVote { x: p.y, y: p.x, x_depth: p.y_depth, y_depth: p.x_depth };
+        let flip =
+            |p: &PairVote| PairVote { x: p.y, y: p.x, x_depth: p.y_depth, y_depth: p.x_depth };
         Self {
             pairs: self.pairs.iter().map(flip).collect(),
             x_sizes: self.y_sizes.clone(),

@@ -13,6 +13,7 @@ mod kmeans;
 mod sums;
 
 pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+pub(crate) use clustering::{means_of, unit_rows};
 pub use error::ClusterError;
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};

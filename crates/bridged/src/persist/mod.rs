@@ -75,7 +75,8 @@ impl BridgedModel {
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
         writer.u32s("pairs", &[self.pairs.len(), 2], &pairs);
-        let depths: Vec<f64> = self.votes.pairs.iter().flat_map(|p| [p.x_depth, p.y_depth]).collect();
+        let depths: Vec<f64> =
+            self.votes.pairs.iter().flat_map(|p| [p.x_depth, p.y_depth]).collect();
         writer.f64s("votes.depth", &[self.pairs.len(), 2], &depths);
         let header = serde_json::to_string(&header).expect("a header is plain data");
         writer.finish(path, header)
@@ -83,8 +84,8 @@ impl BridgedModel {
 
     /// Reads a model that [`save`](Self::save) wrote.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
         Self::from_bytes(&bytes, path)
     }
 
@@ -150,7 +151,7 @@ fn read_votes(reader: &Reader<'_>, x: &Side, y: &Side) -> Result<(Vec<(u32, u32)
     Ok((pairs, Votes { pairs: votes, x_sizes: sizes(x), y_sizes: sizes(y) }))
 }
 
-fn write_route(route: &Route, name: &str, writer: &mut Writer) -> RouteHeader {
+fn write_route<'a>(route: &'a Route, name: &str, writer: &mut Writer<'a>) -> RouteHeader {
     for ((i, j), map) in &route.maps {
         writer.matrix(&format!("{name}.map.{i}.{j}.basis"), &map.basis);
         writer.matrix(&format!("{name}.map.{i}.{j}.coefficients"), &map.coefficients);

@@ -14,8 +14,7 @@ impl<'a> Reader<'a> {
         let broken = |e| format!("it is damaged, cut off, or of another kind ({e})");
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let header = metadata.metadata().as_ref().and_then(|m| m.get("bridged")).cloned();
-        let header =
-            header.ok_or("it is a safetensors file, but one without a bridged header")?;
+        let header = header.ok_or("it is a safetensors file, but one without a bridged header")?;
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         Ok((Self { tensors }, header))
     }
@@ -84,9 +83,5 @@ fn numbers<T, const N: usize>(bytes: &[u8], from: impl Fn([u8; N]) -> T) -> Vec<
 }
 
 fn finite<T>(name: &str, values: Vec<T>, ok: impl Fn(&T) -> bool) -> Result<Vec<T>, String> {
-    if values.iter().all(ok) {
-        Ok(values)
-    } else {
-        Err(format!("`{name}` holds NaN or infinity"))
-    }
+    if values.iter().all(ok) { Ok(values) } else { Err(format!("`{name}` holds NaN or infinity")) }
 }

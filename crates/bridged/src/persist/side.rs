@@ -191,9 +191,10 @@ fn read_rule(
 ) -> Result<AssignRule, String> {
     let at = |part: &str| format!("{name}.rule.{part}");
     Ok(match header {
-        RuleHeader::Nearest { metric } => {
-            AssignRule::Nearest { centres: reader.matrix(&at("centres"), Some(k), Some(width))?, metric }
-        }
+        RuleHeader::Nearest { metric } => AssignRule::Nearest {
+            centres: reader.matrix(&at("centres"), Some(k), Some(width))?,
+            metric,
+        },
         RuleHeader::Mixture => {
             let precisions = reader.matrix(&at("precisions"), None, None)?;
             let shape = (precisions.rows(), precisions.cols());
