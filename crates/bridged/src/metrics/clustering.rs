@@ -11,7 +11,7 @@
 //! ε   = 1 − max over injective maps σ: cluster → class of Σ_i n_{i σ(i)} / n        (§4)
 //! ```
 //!
-//! E[MI] is over all tables with these sums, so n_ij is hypergeometric. Its weights are computed
+//! `E[MI]` is over all tables with these sums, so n_ij is hypergeometric. Its weights are computed
 //! from their mode outwards by the ratio of neighbours until they vanish: exact to rounding, with no
 //! logarithms of factorials to cancel. Equal sums are done once, so a million rows in a million
 //! clusters cost no more than a few. AMI and NMI are normalised by the arithmetic mean, as by
@@ -203,7 +203,7 @@ impl Contingency {
         sum.clamp(0.0, entropy(&self.cluster_sizes, n).min(entropy(&self.class_sizes, n)))
     }
 
-    /// E[MI] in nats over all tables with the same row and column sums.
+    /// `E[MI]` in nats over all tables with the same row and column sums.
     pub fn expected_mutual_information(&self) -> f64 {
         let (a, b) = (multiplicities(&self.cluster_sizes), multiplicities(&self.class_sizes));
         let mut sum = 0.0;
@@ -267,7 +267,7 @@ fn entropy(sizes: &[u64], n: f64) -> f64 {
     -sizes.iter().map(|&s| s as f64 / n * (s as f64 / n).ln()).sum::<f64>()
 }
 
-/// E[m/n · ln(n m / (a b))] for a hypergeometric m: of n rows, a are in the cluster, b in the class.
+/// `E[m/n · ln(n m / (a b))]` for a hypergeometric m: of n rows, a are in the cluster, b in the class.
 fn expected_cell(n: u64, a: u64, b: u64) -> f64 {
     /// Weights below this share of the largest one no longer matter in `f64`.
     const VANISHED: f64 = 1e-20;

@@ -2,9 +2,9 @@
 //!
 //! | module | scores | needs |
 //! |---|---|---|
-//! | [`regression`] | MSE, MAE, R² | true outputs |
+//! | [`mod@regression`] | MSE, MAE, R² | true outputs |
 //! | [`clustering`] | AMI, NMI, ARI, mis-clustering rate ε | latent classes |
-//! | [`bridging`] | bridging accuracy, mis-bridging rate ε_B | latent classes of both sides |
+//! | [`mod@bridging`] | bridging accuracy, mis-bridging rate ε_B | latent classes of both sides |
 //!
 //! All sums are `f64` and folded in a fixed order: a score does not depend on the thread count.
 
