@@ -92,6 +92,13 @@ impl ClusterSpec {
     }
 }
 
+impl ClusterSpec {
+    /// Whether the number of clusters must be said.
+    pub fn needs_k(&self) -> bool {
+        self.name() != "dbscan"
+    }
+}
+
 impl Clusterer for ClusterSpec {
     fn fit(
         &self,
