@@ -5,15 +5,24 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod assign;
 mod bounds;
 mod clustering;
 mod error;
+mod gaussian;
+mod gmm;
 mod init;
 mod kmeans;
+mod moments;
 mod sums;
+#[cfg(test)]
+mod testing;
 
-pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+pub use assign::AssignRule;
+pub use clustering::{Clustering, Metric, NOISE};
 pub use error::ClusterError;
+pub use gaussian::Gaussian;
+pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
 
@@ -79,6 +88,7 @@ macro_rules! clusterings {
 
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+    GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
 }
 
 impl ClusterSpec {
@@ -86,6 +96,7 @@ impl ClusterSpec {
     pub fn with_k(mut self, k: usize) -> Self {
         match &mut self {
             Self::KMeans(c) => c.k = k,
+            Self::GaussianMixture(c) => c.k = k,
         }
         self
     }
