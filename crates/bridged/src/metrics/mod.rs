@@ -23,13 +23,25 @@ use thiserror::Error;
 pub const ALL: &[Entry] = &[
     Entry { name: "mse", about: "mean squared error over all entries" },
     Entry { name: "mae", about: "mean absolute error over all entries" },
-    Entry { name: "r2", about: "share of the variance that is explained, columns by their variance" },
+    Entry {
+        name: "r2",
+        about: "share of the variance that is explained, columns by their variance",
+    },
     Entry { name: "ami", about: "adjusted mutual information of clusters and classes" },
     Entry { name: "nmi", about: "normalised mutual information of clusters and classes" },
     Entry { name: "ari", about: "adjusted Rand index of clusters and classes" },
-    Entry { name: "epsilon", about: "mis-clustering rate: the least share of rows in a wrong cluster" },
-    Entry { name: "accuracy", about: "bridging accuracy: the share of classes whose link is right" },
-    Entry { name: "epsilon_b", about: "mis-bridging rate: the share of rows whose class has a wrong link" },
+    Entry {
+        name: "epsilon",
+        about: "mis-clustering rate: the least share of rows in a wrong cluster",
+    },
+    Entry {
+        name: "accuracy",
+        about: "bridging accuracy: the share of classes whose link is right",
+    },
+    Entry {
+        name: "epsilon_b",
+        about: "mis-bridging rate: the share of rows whose class has a wrong link",
+    },
 ];
 
 /// Why a score could not be computed.
