@@ -22,8 +22,8 @@ mod testing;
 
 pub use assign::AssignRule;
 pub use clustering::{Clustering, Metric, NOISE};
-pub use dbscan::{Dbscan, Eps};
 pub(crate) use clustering::{means_of, unit_rows};
+pub use dbscan::{Dbscan, Eps};
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
