@@ -11,9 +11,9 @@ use crate::guard::quietly;
 use crate::table::Table;
 use ::arrow::datatypes::SchemaRef;
 use ::arrow::error::ArrowError;
-use ::arrow::ipc::reader::{FileReader, StreamReader};
+use ::arrow::ipc::reader::{FileReader, StreamReader, read_footer_length};
 use ::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
-use ::arrow::ipc::{BodyCompression, Buffer, CompressionType, root_as_message};
+use ::arrow::ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -47,7 +47,10 @@ pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
         }
     }
     let result = quietly(|| {
-        check_promises(file, input.len, if is_file { 8 } else { 0 })?;
+        let messages = check_promises(file, input.len, if is_file { 8 } else { 0 })?;
+        if is_file {
+            check_footer(file, input.len, &messages)?;
+        }
         file.rewind()?;
         if is_file { decode_file(file, input.path) } else { decode_stream(file, input.path) }
     });
@@ -81,15 +84,44 @@ fn decode_stream(mut file: &File, path: &Path) -> Result<Table, ArrowError> {
     Ok(collector.finish(path.to_path_buf()))
 }
 
+/// Where a message begins and how long its two parts are, as a footer lists it.
+type Message = [i64; 3];
+
+/// Refuses a footer that lists anything but the messages of the file: the decoder takes its word
+/// for how much room a block needs and where in it the numbers begin.
+fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<(), ArrowError> {
+    let wrong = || ArrowError::IpcError("its footer does not fit the file".to_owned());
+    let mut trailer = [0u8; 10];
+    file.seek(SeekFrom::End(-10))?;
+    file.read_exact(&mut trailer)?;
+    let size = read_footer_length(trailer)? as u64;
+    let start = len.checked_sub(10 + size).ok_or_else(wrong)?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = vec![0u8; size as usize];
+    file.read_exact(&mut bytes)?;
+    let footer = root_as_footer(&bytes).map_err(|e| ArrowError::ParseError(format!("{e:?}")))?;
+    let lists = [footer.dictionaries(), footer.recordBatches()];
+    for block in lists.iter().flatten().flatten() {
+        let listed = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
+        // Messages are in the order of their offsets.
+        if messages.binary_search(&listed).is_err() {
+            return Err(wrong());
+        }
+    }
+    Ok(())
+}
+
 /// Walks over the messages and refuses a compressed buffer that promises more than its bytes can
 /// hold: the decoder would reserve the promised room at once, and a process that asks for more
-/// memory than there is ends without a word. Costs one small read a buffer.
-fn check_promises(mut file: &File, len: u64, start: u64) -> Result<(), ArrowError> {
+/// memory than there is ends without a word. Costs one small read a buffer; gives the messages.
+fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>, ArrowError> {
     let cut_off = || ArrowError::IpcError("it is cut off inside a message".to_owned());
+    let mut messages = Vec::new();
     let mut at = start;
     let mut word = [0u8; 4];
     // The end is a length of zero, or just the end.
     while at + 4 <= len {
+        let begin = at;
         file.seek(SeekFrom::Start(at))?;
         file.read_exact(&mut word)?;
         at += 4;
@@ -99,8 +131,12 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<(), ArrowErro
             at += 4;
         }
         let size = u64::from(u32::from_le_bytes(word));
+        if size == 0 && messages.is_empty() && start > 0 {
+            // Zeros between the magic number and the first message align it.
+            continue;
+        }
         if size == 0 {
-            return Ok(());
+            break;
         }
         if at + size > len {
             return Err(cut_off());
@@ -124,9 +160,10 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<(), ArrowErro
                 check_buffer(file, body, body_len, compression, buffer)?;
             }
         }
+        messages.push([begin as i64, (body - begin) as i64, body_len as i64]);
         at = body + body_len;
     }
-    Ok(())
+    Ok(messages)
 }
 
 fn check_buffer(

@@ -70,11 +70,11 @@ fn with_any_byte_flipped_a_file_is_an_error_or_a_table() {
     for name in FILES {
         with_copy(name, |path, bytes| {
             for at in 0..bytes.len() {
-                for mask in [0xff, 0x01, 0x80] {
-                    let mut damaged = bytes.clone();
-                    damaged[at] ^= mask;
-                    survive(&path, &damaged, &format!("{name}, byte {at} ^ {mask:#x}"));
-                }
+                // All bits, the lowest, the highest: in turn, since every byte costs a file.
+                let mask = [0xff, 0x01, 0x80][at % 3];
+                let mut damaged = bytes.clone();
+                damaged[at] ^= mask;
+                survive(&path, &damaged, &format!("{name}, byte {at} ^ {mask:#x}"));
             }
         });
     }
