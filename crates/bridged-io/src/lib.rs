@@ -1,7 +1,7 @@
 //! Tables in and out: Parquet, Arrow IPC, npy, CSV and TSV.
 //!
 //! [`read`] gives a [`Table`] of named columns, [`Table::into_pool`] picks the vectors and the ids
-//! out of it and checks them, [`read_pairs`] reads which ids belong together, and [`write`] writes
+//! out of it and checks them, [`read_pairs`] reads which ids belong together, and [`write()`] writes
 //! a table whole or not at all. The extension of a file names its format.
 //!
 //! | module | what it holds |
