@@ -6,16 +6,15 @@
 use crate::atomic::WriteError;
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::VectorBuilder;
-use ::arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeListArray, Float32Array, Float64Array, Int64Array,
-    RecordBatch, StringArray,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray,
 };
-use ::arrow::buffer::NullBuffer;
-use ::arrow::compute::{can_cast_types, cast};
-use ::arrow::datatypes::{
-    DataType, Field, Float32Type, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type,
-};
-use ::arrow::error::ArrowError;
+use arrow_buffer::NullBuffer;
+use arrow_cast::{can_cast_types, cast};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
