@@ -108,7 +108,7 @@ impl Clusterer for KMeans {
         let run = |r: usize| -> Result<Run, ClusterError> {
             let start = self.init.centroids(rows, self.k, seed.nth(r))?;
             let run = self.run(rows, start, least_shift, &tick)?;
-            tick(self.max_iter - run.iterations)?;
+            tick(self.max_iter.saturating_sub(run.iterations))?;
             Ok(run)
         };
         let runs: Vec<Run> = if x.data().len() <= SMALL {
