@@ -15,8 +15,9 @@
 //!
 //! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
+use super::assign::AssignRule;
 use super::bounds::{Assigner, Pruning};
-use super::clustering::{AssignRule, check, inertia_of, unit_rows};
+use super::clustering::{check, inertia_of, unit_rows};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use bridged_math::distance::squared_distance;

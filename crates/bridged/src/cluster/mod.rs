@@ -5,18 +5,31 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod assign;
 mod bounds;
 mod clustering;
+mod dbscan;
 mod error;
+mod gaussian;
+mod gmm;
 mod init;
 mod kmeans;
+mod moments;
+mod spectral;
 mod sums;
+#[cfg(test)]
+mod testing;
 
-pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+pub use assign::AssignRule;
+pub use clustering::{Clustering, Metric, NOISE};
+pub use dbscan::{Dbscan, Eps};
 pub(crate) use clustering::{means_of, unit_rows};
 pub use error::ClusterError;
+pub use gaussian::Gaussian;
+pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
+pub use spectral::Spectral;
 
 use bridged_math::{MatrixRef, Seed, Watch};
 use serde::{Deserialize, Serialize};
@@ -80,6 +93,9 @@ macro_rules! clusterings {
 
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+    GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
+    Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
+    Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise"),
 }
 
 impl ClusterSpec {
@@ -87,8 +103,18 @@ impl ClusterSpec {
     pub fn with_k(mut self, k: usize) -> Self {
         match &mut self {
             Self::KMeans(c) => c.k = k,
+            Self::GaussianMixture(c) => c.k = k,
+            Self::Spectral(c) => c.k = k,
+            Self::Dbscan(_) => {}
         }
         self
+    }
+}
+
+impl ClusterSpec {
+    /// Whether the number of clusters must be said.
+    pub fn needs_k(&self) -> bool {
+        self.name() != "dbscan"
     }
 }
 

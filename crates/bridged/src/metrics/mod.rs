@@ -16,7 +16,33 @@ pub use bridging::{Bridging, Side, bridging};
 pub use clustering::{Contingency, Matching, ami, ari, misclustering, nmi};
 pub use regression::{Regression, Rows, mae, mse, r2, regression};
 
+use crate::cluster::Entry;
 use thiserror::Error;
+
+/// Every metric, in the order in which `bridged list` shows them.
+pub const ALL: &[Entry] = &[
+    Entry { name: "mse", about: "mean squared error over all entries" },
+    Entry { name: "mae", about: "mean absolute error over all entries" },
+    Entry {
+        name: "r2",
+        about: "share of the variance that is explained, columns by their variance",
+    },
+    Entry { name: "ami", about: "adjusted mutual information of clusters and classes" },
+    Entry { name: "nmi", about: "normalised mutual information of clusters and classes" },
+    Entry { name: "ari", about: "adjusted Rand index of clusters and classes" },
+    Entry {
+        name: "epsilon",
+        about: "mis-clustering rate: the least share of rows in a wrong cluster",
+    },
+    Entry {
+        name: "accuracy",
+        about: "bridging accuracy: the share of classes whose link is right",
+    },
+    Entry {
+        name: "epsilon_b",
+        about: "mis-bridging rate: the share of rows whose class has a wrong link",
+    },
+];
 
 /// Why a score could not be computed.
 #[derive(Clone, Debug, PartialEq, Error)]
