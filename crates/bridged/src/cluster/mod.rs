@@ -5,11 +5,13 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod agglomerative;
 mod assign;
 mod bounds;
 mod clustering;
 mod dbscan;
 mod error;
+mod forest;
 mod gaussian;
 mod gmm;
 mod init;
@@ -19,7 +21,9 @@ mod spectral;
 mod sums;
 #[cfg(test)]
 mod testing;
+mod ward;
 
+pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
 pub use clustering::{Clustering, Metric, NOISE};
 pub use dbscan::{Dbscan, Eps};
@@ -95,6 +99,7 @@ clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
     GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
     Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
+    Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
     Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise"),
 }
 
@@ -105,6 +110,7 @@ impl ClusterSpec {
             Self::KMeans(c) => c.k = k,
             Self::GaussianMixture(c) => c.k = k,
             Self::Spectral(c) => c.k = k,
+            Self::Agglomerative(c) => c.k = k,
             Self::Dbscan(_) => {}
         }
         self
