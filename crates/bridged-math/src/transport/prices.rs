@@ -18,37 +18,56 @@ use super::paths::quantile;
 use super::{Bounds, Imbalance};
 
 /// Rounds over all rows, each with a few Newton steps over the rows near a wall.
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 16;
 /// Newton steps in a round.
-const STEPS: usize = 8;
+const STEPS: usize = 6;
 
-/// Improves the prices and gives every row its cheapest column under them; returns the sizes.
+/// What is left to do after Newton's method.
+pub(super) struct Improved {
+    /// The rows of each column.
+    pub sizes: Vec<u32>,
+    /// How far prices will probably still move.
+    pub reach: f64,
+}
+
+/// Improves the prices and gives every row its cheapest column under them.
 pub(super) fn improve(
     costs: &[f32],
     bounds: &Bounds,
     prices: &mut Vec<f64>,
     rows: &mut [Row],
     mut sizes: Vec<u32>,
-) -> Vec<u32> {
+) -> Improved {
     let n = rows.len();
     // Up to here, paths are cheaper than another look at the rows.
-    let enough = (n as i64 / 256).max(4 * prices.len() as i64);
+    let enough = (n as i64 / 1024).max(4 * prices.len() as i64);
+    let mut wrong = Imbalance::new(bounds, prices, &sizes).total();
+    let mut reach = 0.0;
     for _ in 0..ROUNDS {
-        let wrong = Imbalance::new(bounds, prices, &sizes).total();
         if wrong <= enough {
             break;
         }
-        let reach = quantile(rows, (8.0 * wrong as f64 / n as f64).clamp(0.02, 0.5));
+        // Rows that may move, several times over: a row seldom moves straight to where it is
+        // missing.
+        let share = (16.0 * wrong as f64 / n as f64).clamp(0.02, 0.999);
+        reach = quantile(rows, share).max(reach);
         let near: Vec<u32> =
             (0..n as u32).filter(|&i| f64::from(rows[i as usize].margin) <= reach).collect();
         let mut far = sizes.clone();
         near.iter().for_each(|&i| far[rows[i as usize].label as usize] -= 1);
         let round = Round { costs, bounds, near: &near, far: &far, reach };
-        let Some(better) = round.run(prices, enough) else { break };
+        let (better, length) = round.run(prices, enough);
+        // Where walls are thin, prices must go further than the number of rows suggests.
+        reach = (2.0 * length).min(8.0 * reach);
+        let Some(better) = better else { break };
         *prices = better;
         sizes = pass::assign(costs, prices, rows).expect("costs were found to be finite");
+        let before = std::mem::replace(&mut wrong, Imbalance::new(bounds, prices, &sizes).total());
+        if wrong as f64 > 0.9 * before as f64 {
+            break;
+        }
     }
-    sizes
+    Improved { sizes, reach }
 }
 
 /// Newton's method over the rows that are near a wall.
@@ -71,31 +90,28 @@ struct State {
 }
 
 impl Round<'_> {
-    /// Better prices, if there are any within reach.
-    fn run(&self, prices: &[f64], enough: i64) -> Option<Vec<f64>> {
-        let first = self.state(prices.to_vec(), self.reach);
-        let (mut state, mut improved) = (first, false);
+    /// Better prices, if there are any within reach, and the length of the last step that was
+    /// wanted.
+    fn run(&self, prices: &[f64], enough: i64) -> (Option<Vec<f64>>, f64) {
+        let mut state = self.state(prices.to_vec(), self.reach);
+        let (mut improved, mut length) = (false, 0.0);
         for _ in 0..STEPS {
-            let wrong = state.imbalance.total();
-            if wrong <= enough {
-                break;
-            }
             let mut step = newton_step(&state);
+            length = spread(step.iter().copied());
             let room = self.reach - spread(state.prices.iter().zip(prices).map(|(a, b)| a - b));
-            let length = spread(step.iter().copied());
-            if !(length > 0.0 && room > 0.0) {
+            if state.imbalance.total() <= enough || !(length > 0.0 && room > 0.0) {
                 break;
             }
-            let shorten = (room / length).min(1.0);
-            step.iter_mut().for_each(|s| *s *= shorten);
+            // Column by column, so that one that must go far does not hold back the others.
+            step.iter_mut().for_each(|s| *s = s.clamp(-0.5 * room, 0.5 * room));
             let Some(next) = self.try_step(&state, step) else { break };
             state = next;
             improved = true;
-            if shorten < 1.0 {
+            if length > room {
                 break;
             }
         }
-        improved.then_some(state.prices)
+        (improved.then_some(state.prices), length)
     }
 
     /// Goes along `step`, or a half or a quarter of it, if fewer rows are then in the wrong place.

@@ -5,6 +5,7 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod balanced;
 mod bounds;
 mod clustering;
 mod error;
@@ -12,6 +13,7 @@ mod init;
 mod kmeans;
 mod sums;
 
+pub use balanced::BalancedKMeans;
 pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
 pub use error::ClusterError;
 pub use init::Init;
@@ -79,6 +81,7 @@ macro_rules! clusterings {
 
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+    BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
 }
 
 impl ClusterSpec {
@@ -86,6 +89,7 @@ impl ClusterSpec {
     pub fn with_k(mut self, k: usize) -> Self {
         match &mut self {
             Self::KMeans(c) => c.k = k,
+            Self::BalancedKMeans(c) => c.k = k,
         }
         self
     }
