@@ -52,33 +52,75 @@ pub(super) fn measure(costs: &[f32], prices: &[f64], rows: &mut [Row]) {
     });
 }
 
-/// What a subset of the rows does at other prices.
+/// Bins of a histogram of margins; each is twice as wide as the one before.
+const BINS: usize = 16;
+
+/// How many rows of column a are how near to moving to b: cumulative counts, (k, k, BINS), of the
+/// margins up to reach · 2^(bin − BINS + 1).
 #[derive(Clone, Debug)]
-pub(super) struct Response {
-    /// Rows of each column.
-    pub sizes: Vec<u32>,
-    /// How many rows of column a are within `width` of moving to b, (k, k).
-    pub walls: Vec<u32>,
+pub(super) struct Walls {
+    k: usize,
+    reach: f64,
+    within: Vec<u32>,
 }
 
-/// Asks the rows named by `subset` for their column at `prices`.
-pub(super) fn respond(costs: &[f32], prices: &[f64], subset: &[u32], width: f64) -> Response {
+impl Walls {
+    /// Rows of a that move to b for each unit by which the difference of their prices grows, on
+    /// average over a growth of `difference`.
+    pub fn secant(&self, a: usize, b: usize, difference: f64) -> f64 {
+        let pair = a * self.k + b;
+        let within = &self.within[pair * BINS..(pair + 1) * BINS];
+        let edge = |bin: usize| self.reach * f64::powi(2.0, bin as i32 - (BINS as i32 - 1));
+        // The first bin that holds the difference; below a row or two, counts are but noise.
+        let at = (0..BINS - 1).find(|&bin| difference <= edge(bin) && within[bin] >= 4);
+        let at = at.unwrap_or(BINS - 1);
+        let (high, count) = (edge(at), f64::from(within[at]));
+        if at == 0 || difference >= high || difference <= edge(at - 1) {
+            return count / high;
+        }
+        let (low, below) = (edge(at - 1), f64::from(within[at - 1]));
+        (below + (count - below) * (difference - low) / (high - low)) / difference
+    }
+}
+
+/// The sizes that the rows named by `subset` make at `prices`, and their walls up to `reach`.
+pub(super) fn respond(
+    costs: &[f32],
+    prices: &[f64],
+    subset: &[u32],
+    reach: f64,
+) -> (Vec<u32>, Walls) {
     let k = prices.len();
     let two_least = kernel();
     let blocks = map_blocks(subset.len(), |range| {
-        let (mut sizes, mut walls) = (vec![0u32; k], vec![0u32; k * k]);
+        let mut sizes = vec![0u32; k];
+        let mut hits = Vec::new();
         for &i in &subset[range] {
             let costs = &costs[i as usize * k..(i as usize + 1) * k];
             let Least { first, least, next, .. } = two_least(costs, prices);
             sizes[first] += 1;
-            if next - least <= width {
-                walls[first * k + second(costs, prices, first, next)] += 1;
+            let margin = next - least;
+            if margin <= reach {
+                let pair = first * k + second(costs, prices, first, next);
+                hits.push((pair * BINS + bin(margin / reach)) as u32);
             }
         }
-        (sizes, walls)
+        (sizes, hits)
     });
-    let (sizes, walls): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
-    Response { sizes: total(sizes.into_iter(), k), walls: total(walls.into_iter(), k * k) }
+    let (sizes, hits): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+    let mut within = vec![0u32; k * k * BINS];
+    hits.into_iter().flatten().for_each(|hit| within[hit as usize] += 1);
+    for bins in within.chunks_exact_mut(BINS) {
+        (1..BINS).for_each(|b| bins[b] += bins[b - 1]);
+    }
+    (total(sizes.into_iter(), k), Walls { k, reach, within })
+}
+
+/// The bin of a margin that is `part` of the reach, from 0 to 1.
+fn bin(part: f64) -> usize {
+    // The exponent of a number in (½, 1] halves with each bin.
+    let halvings = -(part.max(f64::MIN_POSITIVE)).log2();
+    (BINS - 1).saturating_sub(halvings as usize)
 }
 
 fn total(parts: impl Iterator<Item = Vec<u32>>, len: usize) -> Vec<u32> {
