@@ -11,6 +11,7 @@
 //! cheapest path; when they have, the heaps are built again with a longer reach.
 
 use super::pass::{self, Row};
+use super::prices::Improved;
 use super::{Bounds, Imbalance};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -21,11 +22,15 @@ pub(super) fn finish(
     bounds: &Bounds,
     prices: &mut [f64],
     rows: &mut [Row],
-    sizes: &[u32],
+    improved: &Improved,
 ) {
     let k = prices.len();
-    let imbalance = Imbalance::new(bounds, prices, sizes);
+    let imbalance = Imbalance::new(bounds, prices, &improved.sizes);
     let mut todo = imbalance.total();
+    if todo == 0 {
+        prices.iter_mut().for_each(|p| *p -= imbalance.sink);
+        return;
+    }
     let mut nodes = prices.to_vec();
     nodes.push(imbalance.sink);
     let mut network = Network {
@@ -37,6 +42,7 @@ pub(super) fn finish(
         excess: imbalance.excess,
         heaps: (0..k * k).map(|_| BinaryHeap::new()).collect(),
         cheapest: vec![f64::INFINITY; k * k],
+        first: vec![u32::MAX; k * k],
         start: Vec::new(),
         reach: 0.0,
         tree: Tree::new(k + 1),
@@ -48,7 +54,10 @@ pub(super) fn finish(
         match built.then(|| network.find_path()).flatten() {
             Some(target) => todo -= network.augment(target),
             None => {
-                network.build(share, built);
+                if built {
+                    pass::measure(costs, &network.prices[..k], network.rows);
+                }
+                network.build(quantile(network.rows, share).max(improved.reach));
                 built = true;
                 share *= 8.0;
             }
@@ -75,6 +84,10 @@ pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
 struct Offer {
     cost: f64,
     row: u32,
+}
+
+impl Offer {
+    const NONE: Offer = Offer { cost: f64::INFINITY, row: u32::MAX };
 }
 
 impl PartialEq for Offer {
@@ -109,6 +122,7 @@ struct Network<'a> {
     /// are dropped when they come to the top.
     heaps: Vec<BinaryHeap<Reverse<Offer>>>,
     cheapest: Vec<f64>, // (k, k), the cost of the top of each heap
+    first: Vec<u32>,    // (k, k), the row of the top of each heap
     start: Vec<f64>,    // (k + 1), the prices when the heaps were built
     reach: f64,
     tree: Tree,
@@ -161,14 +175,11 @@ impl Network<'_> {
         &self.costs[row as usize * k..(row as usize + 1) * k]
     }
 
-    /// Fills the heaps with the offers of about `share` of the rows.
-    fn build(&mut self, share: f64, measure: bool) {
+    /// Fills the heaps with the offers within `reach`.
+    fn build(&mut self, reach: f64) {
         let k = self.k();
-        if measure {
-            pass::measure(self.costs, &self.prices[..k], self.rows);
-        }
         self.start.clone_from(&self.prices);
-        self.reach = quantile(self.rows, share);
+        self.reach = reach;
         self.heaps.iter_mut().for_each(BinaryHeap::clear);
         let mut offers: Vec<Vec<Reverse<Offer>>> =
             self.heaps.iter_mut().map(|h| std::mem::take(h).into_vec()).collect();
@@ -179,8 +190,8 @@ impl Network<'_> {
             }
         }
         self.heaps = offers.into_iter().map(BinaryHeap::from).collect();
-        for a in 0..k {
-            self.refresh(a);
+        for pair in 0..k * k {
+            self.refresh(pair);
         }
     }
 
@@ -198,20 +209,16 @@ impl Network<'_> {
         }
     }
 
-    /// Brings valid offers of column `a` to the top of its heaps.
-    fn refresh(&mut self, a: usize) {
-        for b in 0..self.k() {
-            self.refresh_pair(a, b);
-        }
-    }
-
-    fn refresh_pair(&mut self, a: usize, b: usize) {
-        let pair = a * self.k() + b;
+    /// Drops offers of rows that have left from the top of the heap of a pair a · k + b.
+    fn refresh(&mut self, pair: usize) {
+        let a = pair / self.k();
         let heap = &mut self.heaps[pair];
         while heap.peek().is_some_and(|o| self.rows[o.0.row as usize].label as usize != a) {
             heap.pop();
         }
-        self.cheapest[pair] = heap.peek().map_or(f64::INFINITY, |o| o.0.cost);
+        let top = heap.peek().map_or(Offer::NONE, |o| o.0);
+        self.cheapest[pair] = top.cost;
+        self.first[pair] = top.row;
     }
 
     /// The nearest node with rows too few, and new prices under which the way there is free;
@@ -256,7 +263,6 @@ impl Network<'_> {
 
     /// Moves rows along the path to `target` while it costs the same, and says how many.
     fn augment(&mut self, target: usize) -> i64 {
-        let k = self.k();
         let mut path = vec![target];
         let mut source = target;
         while self.excess[source] <= 0 {
@@ -276,15 +282,9 @@ impl Network<'_> {
                 self.shift(w[0], w[1]);
             }
             moved += 1;
-            for w in path.windows(2).filter(|w| w[0] != k && w[1] != k) {
-                self.refresh_pair(w[0], w[1]);
-            }
         }
         self.excess[source] -= moved;
         self.excess[target] += moved;
-        for &u in path.iter().filter(|&&u| u != k) {
-            self.refresh(u);
-        }
         moved
     }
 
@@ -306,17 +306,28 @@ impl Network<'_> {
         } else if v == k {
             self.flow[u] += 1;
         } else {
-            self.refresh_pair(u, v);
             let Reverse(offer) = self.heaps[u * k + v].pop().expect("an arc has an offer");
             self.rows[offer.row as usize].label = v as u32;
-            let mut heaps = std::mem::take(&mut self.heaps);
-            let mut cheapest = std::mem::take(&mut self.cheapest);
-            self.offers_of(offer.row, |b, offer| {
-                heaps[v * k + b].push(Reverse(offer));
-                cheapest[v * k + b] = cheapest[v * k + b].min(offer.cost);
-            });
-            self.heaps = heaps;
-            self.cheapest = cheapest;
+            for pair in u * k..(u + 1) * k {
+                if self.first[pair] == offer.row {
+                    self.refresh(pair);
+                }
+            }
+            self.offer(offer.row);
         }
+    }
+
+    /// Puts the offers of a row that is new in its column into the heaps.
+    fn offer(&mut self, row: u32) {
+        let k = self.k();
+        let a = self.rows[row as usize].label as usize;
+        let mut heaps = std::mem::take(&mut self.heaps);
+        let mut changed = Vec::new();
+        self.offers_of(row, |b, offer| {
+            heaps[a * k + b].push(Reverse(offer));
+            changed.push(a * k + b);
+        });
+        self.heaps = heaps;
+        changed.into_iter().for_each(|pair| self.refresh(pair));
     }
 }

@@ -7,6 +7,7 @@
 
 mod agglomerative;
 mod assign;
+mod balanced;
 mod bounds;
 mod clustering;
 mod dbscan;
@@ -25,9 +26,10 @@ mod ward;
 
 pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
+pub use balanced::BalancedKMeans;
 pub use clustering::{Clustering, Metric, NOISE};
-pub use dbscan::{Dbscan, Eps};
 pub(crate) use clustering::{means_of, unit_rows};
+pub use dbscan::{Dbscan, Eps};
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
@@ -97,6 +99,7 @@ macro_rules! clusterings {
 
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+    BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
     GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
     Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
     Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
@@ -108,6 +111,7 @@ impl ClusterSpec {
     pub fn with_k(mut self, k: usize) -> Self {
         match &mut self {
             Self::KMeans(c) => c.k = k,
+            Self::BalancedKMeans(c) => c.k = k,
             Self::GaussianMixture(c) => c.k = k,
             Self::Spectral(c) => c.k = k,
             Self::Agglomerative(c) => c.k = k,

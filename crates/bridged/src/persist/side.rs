@@ -36,7 +36,7 @@ enum ScalerKind {
 enum RuleHeader {
     Nearest { metric: Metric },
     Mixture,
-    Neighbors { neighbors: usize, radius: Option<f32>, metric: Metric },
+    Neighbors { neighbors: usize, radius: Option<f64>, metric: Metric },
 }
 
 pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> SideHeader {

@@ -2,12 +2,10 @@
 //! that neither depends on how clusters are numbered.
 
 use crate::support::*;
+use Direction::{Forward, Reverse};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Votes};
 use bridged::math::{Matrix, Seed, Silent};
-use bridged::{
-    BridgedClustering, BridgedModel, Direction, Prediction, Problem, Source, Uncovered,
-};
-use Direction::{Forward, Reverse};
+use bridged::{BridgedClustering, BridgedModel, Direction, Prediction, Problem, Source, Uncovered};
 
 /// A pool of groups on a line: group g is `sizes[g]` rows around `centres[g]`, whose first row is
 /// exactly the mean of the group (offsets are 0, +1, −1, +2, −2, …).
@@ -385,7 +383,10 @@ fn hungarian_gives_the_last_cluster_to_the_last_place_in_a_square_problem() {
     let model = case.fit(&case.method("hungarian"));
     let prediction = case.of_groups(&model, Forward);
     assert_eq!(prediction.values.data(), [800.0, 1600.0, 0.0]);
-    assert_eq!((prediction.answer(1).status, prediction.answer(1).support), (LinkStatus::Eliminated, 0));
+    assert_eq!(
+        (prediction.answer(1).status, prediction.answer(1).support),
+        (LinkStatus::Eliminated, 0)
+    );
 }
 
 fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {

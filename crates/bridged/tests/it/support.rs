@@ -22,13 +22,22 @@ pub fn finds_k(name: &str) -> bool {
     name == "dbscan"
 }
 
-/// The algorithm of that name with its defaults and k clusters.
+/// The algorithm of that name with its defaults and k clusters; where it finds k by itself, with a
+/// radius that suits groups of standard deviation 1 in a few columns.
 pub fn spec(name: &str, k: usize) -> ClusterSpec {
-    ClusterSpec::named(name).expect("listed by this name").with_k(k)
+    let spec = ClusterSpec::named(name).expect("listed by this name").with_k(k);
+    if finds_k(name) {
+        with_fields(&spec, &[("eps", serde_json::json!(4.5))]).expect("a radius")
+    } else {
+        spec
+    }
 }
 
 /// A spec with some of its JSON fields replaced; `None` if the result is not a spec.
-pub fn with_fields(spec: &ClusterSpec, fields: &[(&str, serde_json::Value)]) -> Option<ClusterSpec> {
+pub fn with_fields(
+    spec: &ClusterSpec,
+    fields: &[(&str, serde_json::Value)],
+) -> Option<ClusterSpec> {
     let mut json = serde_json::to_value(spec).unwrap();
     for (name, value) in fields {
         json[*name] = value.clone();
