@@ -177,8 +177,8 @@ impl Transport {
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {
         let k = self.bounds.columns();
-        let some: Vec<f32> =
-            costs.chunks_exact(k).step_by(SAMPLE_EVERY).flatten().copied().collect();
+        let mut some = Vec::with_capacity(costs.len() / SAMPLE_EVERY + k);
+        costs.chunks_exact(k).step_by(SAMPLE_EVERY).for_each(|row| some.extend_from_slice(row));
         let mut sample = Transport::new(self.bounds.scaled(some.len() / k, n));
         sample.prices.clone_from(&self.prices);
         sample.solve(&some)?;

@@ -10,6 +10,7 @@
 //! complete. A path that would need more is not trusted: the heaps of that column are filled anew.
 
 use super::pass::Row;
+use super::prices::quantile;
 use super::{Bounds, Imbalance};
 use rayon::prelude::*;
 use std::cmp::{Ordering, Reverse};
@@ -93,6 +94,7 @@ struct Network<'a> {
     offers: Vec<Offers>,    // (k, k), of column a to b at a · k + b
     cheapest: Vec<f64>,     // (k, k), a lower bound of the cheapest offer, mostly the offer itself
     first: Vec<u32>,        // (k, k), the row of the cheapest offer
+    keep: usize,
     tree: Tree,
 }
 
@@ -147,6 +149,10 @@ impl<'a> Network<'a> {
         imbalance: Imbalance,
     ) -> Self {
         let k = bounds.columns();
+        let todo = imbalance.total() as usize;
+        let keep = (4096 / k).clamp(8, 128).max(4 * todo / k);
+        // Rows that are far from every other column are looked at only when paths get that long.
+        let reach = quantile(rows, (32 * todo + 64 * k) as f64 / rows.len() as f64);
         let mut members = vec![Vec::new(); k];
         rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
         let mut network = Self {
@@ -160,9 +166,11 @@ impl<'a> Network<'a> {
             offers: Vec::new(),
             cheapest: vec![f64::INFINITY; k * k],
             first: vec![u32::MAX; k * k],
+            keep,
             tree: Tree::new(k + 1),
         };
-        let offers: Vec<_> = (0..k).into_par_iter().map(|a| network.cheapest_offers(a)).collect();
+        let offers: Vec<_> =
+            (0..k).into_par_iter().map(|a| network.cheapest_offers(a, reach)).collect();
         network.offers = offers.into_iter().flatten().collect();
         (0..k * k).for_each(|pair| network.refresh(pair));
         network
@@ -177,14 +185,16 @@ impl<'a> Network<'a> {
         &self.costs[row as usize * k..(row as usize + 1) * k]
     }
 
-    /// The cheapest offers of column `a` to each column.
-    fn cheapest_offers(&self, a: usize) -> Vec<Offers> {
-        let k = self.k();
-        let keep = (4096 / k).clamp(8, 128);
+    /// The cheapest offers of column `a` to each column, of those with a reduced cost within
+    /// `reach`. A finite reach needs margins that were measured at the current prices.
+    fn cheapest_offers(&self, a: usize, reach: f64) -> Vec<Offers> {
+        let (k, keep) = (self.k(), self.keep);
         let mut offers = vec![Vec::new(); k];
-        let mut complete = vec![f64::INFINITY; k];
+        let mut complete: Vec<f64> =
+            self.prices[..k].iter().map(|p| self.prices[a] - p + reach).collect();
         complete[a] = f64::NEG_INFINITY;
-        for &row in self.members[a].iter().filter(|&&i| self.rows[i as usize].label as usize == a) {
+        let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
+        for &row in self.members[a].iter().filter(near) {
             let costs = self.row_costs(row);
             let own = f64::from(costs[a]);
             for (b, &c) in costs.iter().enumerate() {
@@ -215,7 +225,7 @@ impl<'a> Network<'a> {
         // A row that left and came back is there twice.
         self.members[a].sort_unstable();
         self.members[a].dedup();
-        let offers = self.cheapest_offers(a);
+        let offers = self.cheapest_offers(a, f64::INFINITY);
         for (b, o) in offers.into_iter().enumerate() {
             self.offers[a * k + b] = o;
             self.refresh(a * k + b);

@@ -61,8 +61,11 @@ pub(super) fn improve(
     sizes
 }
 
-/// The margin below which about `share` of the rows are.
-fn quantile(rows: &[Row], share: f64) -> f64 {
+/// The margin below which about `share` of the rows are; infinite for all of them.
+pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
+    if share >= 1.0 {
+        return f64::INFINITY;
+    }
     let step = rows.len().div_ceil(4096);
     let mut some: Vec<f32> = rows.iter().step_by(step).map(|r| r.margin).collect();
     let at = (some.len() as f64 * share) as usize;
