@@ -94,7 +94,10 @@ struct Network<'a> {
     offers: Vec<Offers>,    // (k, k), of column a to b at a · k + b
     cheapest: Vec<f64>,     // (k, k), a lower bound of the cheapest offer, mostly the offer itself
     first: Vec<u32>,        // (k, k), the row of the cheapest offer
+    /// How many offers of a pair are kept at least.
     keep: usize,
+    reach: Vec<f64>, // (k), how far the heaps of a column look
+    start: Vec<f64>, // (k), the prices at which margins were measured
     tree: Tree,
 }
 
@@ -153,6 +156,7 @@ impl<'a> Network<'a> {
         let keep = (4096 / k).clamp(8, 128).max(4 * todo / k);
         // Rows that are far from every other column are looked at only when paths get that long.
         let reach = quantile(rows, (32 * todo + 64 * k) as f64 / rows.len() as f64);
+        let start = prices[..k].to_vec();
         let mut members = vec![Vec::new(); k];
         rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
         let mut network = Self {
@@ -167,10 +171,11 @@ impl<'a> Network<'a> {
             cheapest: vec![f64::INFINITY; k * k],
             first: vec![u32::MAX; k * k],
             keep,
+            reach: vec![reach; k],
+            start,
             tree: Tree::new(k + 1),
         };
-        let offers: Vec<_> =
-            (0..k).into_par_iter().map(|a| network.cheapest_offers(a, reach)).collect();
+        let offers: Vec<_> = (0..k).into_par_iter().map(|a| network.cheapest_offers(a)).collect();
         network.offers = offers.into_iter().flatten().collect();
         (0..k * k).for_each(|pair| network.refresh(pair));
         network
@@ -185,13 +190,12 @@ impl<'a> Network<'a> {
         &self.costs[row as usize * k..(row as usize + 1) * k]
     }
 
-    /// The cheapest offers of column `a` to each column, of those with a reduced cost within
-    /// `reach`. A finite reach needs margins that were measured at the current prices.
-    fn cheapest_offers(&self, a: usize, reach: f64) -> Vec<Offers> {
-        let (k, keep) = (self.k(), self.keep);
+    /// The cheapest offers of column `a` to each column, of those with a reduced cost at the start
+    /// within the reach of the column.
+    fn cheapest_offers(&self, a: usize) -> Vec<Offers> {
+        let (k, keep, reach) = (self.k(), self.keep, self.reach[a]);
         let mut offers = vec![Vec::new(); k];
-        let mut complete: Vec<f64> =
-            self.prices[..k].iter().map(|p| self.prices[a] - p + reach).collect();
+        let mut complete: Vec<f64> = self.start.iter().map(|p| self.start[a] - p + reach).collect();
         complete[a] = f64::NEG_INFINITY;
         let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
         for &row in self.members[a].iter().filter(near) {
@@ -215,9 +219,10 @@ impl<'a> Network<'a> {
         pairs.map(|(o, complete)| Offers { heap: BinaryHeap::from(o), complete }).collect()
     }
 
-    /// Looks at all rows of column `a` again.
+    /// Looks at the rows of column `a` again, and at more of them.
     fn refill(&mut self, a: usize) {
         let k = self.k();
+        self.reach[a] = if self.reach[a] > 0.0 { 4.0 * self.reach[a] } else { f64::INFINITY };
         let members = std::mem::take(&mut self.members[a]);
         let rows = &self.rows;
         self.members[a] =
@@ -225,7 +230,7 @@ impl<'a> Network<'a> {
         // A row that left and came back is there twice.
         self.members[a].sort_unstable();
         self.members[a].dedup();
-        let offers = self.cheapest_offers(a, f64::INFINITY);
+        let offers = self.cheapest_offers(a);
         for (b, o) in offers.into_iter().enumerate() {
             self.offers[a * k + b] = o;
             self.refresh(a * k + b);
@@ -350,7 +355,8 @@ impl<'a> Network<'a> {
             self.flow[u] += 1;
         } else {
             let row = self.first[u * k + v];
-            self.rows[row as usize].label = v as u32;
+            // Its margin was that of another column: from now on it counts as near.
+            self.rows[row as usize] = Row { label: v as u32, margin: f32::NEG_INFINITY };
             for pair in u * k..(u + 1) * k {
                 if self.first[pair] == row {
                     self.refresh(pair);
