@@ -141,15 +141,6 @@ const SAMPLE_FROM: usize = 32_768;
 /// One row in so many is in the sample.
 const SAMPLE_EVERY: usize = 16;
 
-/// How well a problem is solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effort {
-    /// To the optimum.
-    Exact,
-    /// Well enough for prices that are a start for a larger problem.
-    Near,
-}
-
 impl Transport {
     /// Nothing is assigned yet, and every price is zero.
     pub fn new(bounds: Bounds) -> Self {
@@ -165,10 +156,6 @@ impl Transport {
     /// # Panics
     /// If the costs are not whole rows of k.
     pub fn solve(&mut self, costs: &[f32]) -> Result<(), TransportError> {
-        self.solve_with(costs, Effort::Exact)
-    }
-
-    fn solve_with(&mut self, costs: &[f32], effort: Effort) -> Result<(), TransportError> {
         let k = self.bounds.columns();
         if k == 0 {
             return if costs.is_empty() { Ok(()) } else { self.bounds.check(costs.len()) };
@@ -183,21 +170,18 @@ impl Transport {
             self.prices = self.prices_of_sample(costs, n)?;
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
-        let improved =
-            prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
-        if effort == Effort::Exact || n < SAMPLE_FROM {
-            paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &improved);
-        }
+        let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
+        paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
         Ok(())
     }
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {
         let k = self.bounds.columns();
-        let some: Vec<f32> =
-            costs.chunks_exact(k).step_by(SAMPLE_EVERY).flatten().copied().collect();
+        let mut some = Vec::with_capacity(costs.len() / SAMPLE_EVERY + k);
+        costs.chunks_exact(k).step_by(SAMPLE_EVERY).for_each(|row| some.extend_from_slice(row));
         let mut sample = Transport::new(self.bounds.scaled(some.len() / k, n));
         sample.prices.clone_from(&self.prices);
-        sample.solve_with(&some, Effort::Near)?;
+        sample.solve(&some)?;
         Ok(sample.prices)
     }
 

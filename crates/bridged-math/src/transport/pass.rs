@@ -37,21 +37,6 @@ pub(super) fn assign(
     Ok(total(blocks.into_iter().map(|(sizes, _)| sizes), k))
 }
 
-/// Keeps the labels and measures by how much each row's next best column is dearer.
-pub(super) fn measure(costs: &[f32], prices: &[f64], rows: &mut [Row]) {
-    let k = prices.len();
-    let two_least = kernel();
-    map_blocks_mut(rows, 1, |range, rows| {
-        let costs = &costs[range.start * k..range.end * k];
-        for (row, costs) in rows.iter_mut().zip(costs.chunks_exact(k)) {
-            let Least { first, least, next, .. } = two_least(costs, prices);
-            // A label that is not the first of the cheapest is as cheap as it, up to rounding.
-            let margin = if first == row.label as usize { next - least } else { 0.0 };
-            row.margin = round_down(margin);
-        }
-    });
-}
-
 /// Bins of a histogram of margins; each is twice as wide as the one before.
 const BINS: usize = 16;
 

@@ -17,7 +17,6 @@
 //! exact: `paths` finishes from wherever it ends.
 
 use super::pass::{self, Row, Walls};
-use super::paths::quantile;
 use super::{Bounds, Imbalance};
 
 /// Rounds over all rows, each with a few steps over the rows near a wall.
@@ -27,52 +26,50 @@ const STEPS: usize = 6;
 /// Linear systems solved for one step.
 const SECANTS: usize = 8;
 
-/// What is left to do.
-pub(super) struct Improved {
-    /// The rows of each column.
-    pub sizes: Vec<u32>,
-    /// How far prices will probably still move.
-    pub reach: f64,
-}
-
-/// Improves the prices and gives every row its cheapest column under them.
+/// Improves the prices, gives every row its cheapest column under them and returns the sizes.
 pub(super) fn improve(
     costs: &[f32],
     bounds: &Bounds,
     prices: &mut Vec<f64>,
     rows: &mut [Row],
     mut sizes: Vec<u32>,
-) -> Improved {
+) -> Vec<u32> {
     let n = rows.len();
     // Up to here, paths are cheaper than another look at the rows.
-    let enough = (n as i64 / 1024).max(4 * prices.len() as i64);
+    let enough = (n as i64 / 512).max(4 * prices.len() as i64);
     let mut wrong = Imbalance::new(bounds, prices, &sizes).total();
-    let mut reach = 0.0;
     for _ in 0..ROUNDS {
         if wrong <= enough {
             break;
         }
         // Rows that may move, several times over: a row seldom moves straight to where it is
         // missing.
-        let share = (16.0 * wrong as f64 / n as f64).clamp(0.02, 0.999);
-        reach = quantile(rows, share).max(reach);
+        let reach = quantile(rows, (16.0 * wrong as f64 / n as f64).clamp(0.02, 0.999));
         let near: Vec<u32> =
             (0..n as u32).filter(|&i| f64::from(rows[i as usize].margin) <= reach).collect();
         let mut far = sizes.clone();
         near.iter().for_each(|&i| far[rows[i as usize].label as usize] -= 1);
         let round = Round { costs, bounds, near: &near, far: &far, reach };
-        let (better, length) = round.run(prices, enough);
-        // Where walls are thin, prices must go further than the number of rows suggests.
-        reach = (2.0 * length).min(8.0 * reach);
-        let Some(better) = better else { break };
+        let Some(better) = round.run(prices, enough) else { break };
         *prices = better;
         sizes = pass::assign(costs, prices, rows).expect("costs were found to be finite");
         let before = std::mem::replace(&mut wrong, Imbalance::new(bounds, prices, &sizes).total());
-        if wrong as f64 > 0.9 * before as f64 {
+        if wrong as f64 > 0.5 * before as f64 {
             break;
         }
     }
-    Improved { sizes, reach }
+    sizes
+}
+
+/// The margin below which about `share` of the rows are; infinite for all of them.
+pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
+    if share >= 1.0 {
+        return f64::INFINITY;
+    }
+    let step = rows.len().div_ceil(4096);
+    let mut some: Vec<f32> = rows.iter().step_by(step).map(|r| r.margin).collect();
+    let at = (some.len() as f64 * share) as usize;
+    f64::from(*some.select_nth_unstable_by(at, f32::total_cmp).1)
 }
 
 /// Improves prices by the rows that are near a wall.
@@ -94,28 +91,30 @@ struct State {
 }
 
 impl Round<'_> {
-    /// Better prices, if there are any within reach, and the length of the last step that was
-    /// wanted.
-    fn run(&self, prices: &[f64], enough: i64) -> (Option<Vec<f64>>, f64) {
+    /// Better prices, if there are any within reach.
+    fn run(&self, prices: &[f64], enough: i64) -> Option<Vec<f64>> {
         let mut state = self.state(prices.to_vec());
-        let (mut improved, mut length) = (false, 0.0);
+        let mut improved = false;
         for _ in 0..STEPS {
+            if state.imbalance.total() <= enough {
+                break;
+            }
             let mut step = equilibrium(&state);
-            length = spread(step.iter().copied());
             let room = self.reach - spread(state.prices.iter().zip(prices).map(|(a, b)| a - b));
-            if state.imbalance.total() <= enough || !(length > 0.0 && room > 0.0) {
+            if room <= 0.0 {
                 break;
             }
             // Column by column, so that one that must go far does not hold back the others.
             step.iter_mut().for_each(|s| *s = s.clamp(-0.5 * room, 0.5 * room));
             let Some(next) = self.try_step(&state, step) else { break };
+            let slow = 2 * next.imbalance.total() > state.imbalance.total();
             state = next;
             improved = true;
-            if length > room {
+            if slow {
                 break;
             }
         }
-        (improved.then_some(state.prices), length)
+        improved.then_some(state.prices)
     }
 
     /// Goes along `step`, or a half or a quarter of it, if fewer rows are then in the wrong place.
