@@ -27,9 +27,9 @@ pub fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 fn names(entries: &'static [Entry]) -> PossibleValuesParser {
-    PossibleValuesParser::new(entries.iter().map(|e| {
-        clap::builder::PossibleValue::new(e.name).help(e.about)
-    }))
+    PossibleValuesParser::new(
+        entries.iter().map(|e| clap::builder::PossibleValue::new(e.name).help(e.about)),
+    )
 }
 
 /// The names of the clusterings.
@@ -133,6 +133,9 @@ mod tests {
     #[test]
     fn an_unknown_parameter_is_answered_with_the_known_ones() {
         let error = set(BridgedClustering::default(), &["x.speed=3".to_string()]).unwrap_err();
-        assert_eq!(error.to_string(), "--set x.speed: there is no `speed`; there are cluster, scale");
+        assert_eq!(
+            error.to_string(),
+            "--set x.speed: there is no `speed`; there are cluster, scale"
+        );
     }
 }

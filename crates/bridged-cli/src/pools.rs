@@ -63,7 +63,9 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>) -> Result<Vec<(u32, 
         pairs.push((a, b));
     }
     let swapped = |a: &str, b: &str| x_rows.contains_key(b) && y_rows.contains_key(a);
-    if !rows.is_empty() && rows.iter().all(|(a, b)| swapped(a, b) && !x_rows.contains_key(a.as_str())) {
+    if !rows.is_empty()
+        && rows.iter().all(|(a, b)| swapped(a, b) && !x_rows.contains_key(a.as_str()))
+    {
         bail!("its first column holds ids of y and its second ids of x; swap the two columns");
     }
     let mut seen = HashMap::with_capacity(rows.len());

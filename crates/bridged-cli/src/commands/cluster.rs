@@ -105,7 +105,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let rest = if clustering.converged { "came to rest" } else { "stopped" };
         let iterations = plural(clustering.iterations as usize, "iteration");
         let inertia = number(clustering.inertia);
-        writeln!(out, "inertia {inertia}, {rest} after {iterations}; wrote {}", args.output.display())?;
+        writeln!(
+            out,
+            "inertia {inertia}, {rest} after {iterations}; wrote {}",
+            args.output.display()
+        )?;
     }
     Ok(())
 }

@@ -58,7 +58,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     score(&emoji, &model, &split, &unseen, &mut out)?;
     match &args.save {
         Some(folder) => save(&emoji, &split, folder, &mut out)?,
-        None => writeln!(out, "\n{}", dim("bridged demo --save demo-files  writes these pools, to try the commands on"))?,
+        None => writeln!(
+            out,
+            "\n{}",
+            dim("bridged demo --save demo-files  writes these pools, to try the commands on")
+        )?,
     }
     Ok(())
 }
@@ -196,8 +200,10 @@ fn predict(
         let column = if direction == Direction::Forward { "name" } else { "glyph" };
         title(model.to(direction), row as usize, Some(column))
     };
-    let forward = model.predict(Direction::Forward, unseen.x.view().select(chosen.clone()).view())?;
-    let reverse = model.predict(Direction::Reverse, unseen.y.view().select(chosen.clone()).view())?;
+    let forward =
+        model.predict(Direction::Forward, unseen.x.view().select(chosen.clone()).view())?;
+    let reverse =
+        model.predict(Direction::Reverse, unseen.y.view().select(chosen.clone()).view())?;
     let names = model.nearest(Direction::Forward, forward.values.view(), 2)?;
     let glyphs = model.nearest(Direction::Reverse, reverse.values.view(), 5)?;
     let mut grid = Grid::new(&[
@@ -253,9 +259,10 @@ fn score(
         };
         let prediction = model.predict(direction, rows.view())?;
         let nearest = model.nearest(direction, prediction.values.view(), 1)?;
-        let right = nearest.iter().zip(&classes).filter(|(found, c)| {
-            found.first().is_some_and(|n| class(pool[n.row as usize]) == **c)
-        });
+        let right = nearest
+            .iter()
+            .zip(&classes)
+            .filter(|(found, c)| found.first().is_some_and(|n| class(pool[n.row as usize]) == **c));
         grid.row(vec![
             format!("{label}, {} unseen", classes.len()),
             number(s.model.mse),
@@ -275,16 +282,17 @@ fn save(emoji: &Emoji, split: &Split, folder: &Path, out: &mut dyn Write) -> Res
         let values = rows.iter().map(|&i| Some(values[i].clone())).collect();
         Column::new(name, ColumnData::Text(values))
     };
-    let table = |file: &str, rows: &[usize], title: (&str, &[String]), vectors: &Matrix, all: bool| {
-        let path = folder.join(file);
-        let mut columns = vec![text("id", &emoji.id, rows), text(title.0, title.1, rows)];
-        if all {
-            columns.push(text("group", &emoji.group, rows));
-        }
-        let vectors = vectors.view().select(rows.iter().copied());
-        columns.push(Column::new("vector", ColumnData::Vector(vectors)));
-        bridged_io::write(&path, &Table::new(&path, columns)?)
-    };
+    let table =
+        |file: &str, rows: &[usize], title: (&str, &[String]), vectors: &Matrix, all: bool| {
+            let path = folder.join(file);
+            let mut columns = vec![text("id", &emoji.id, rows), text(title.0, title.1, rows)];
+            if all {
+                columns.push(text("group", &emoji.group, rows));
+            }
+            let vectors = vectors.view().select(rows.iter().copied());
+            columns.push(Column::new("vector", ColumnData::Vector(vectors)));
+            bridged_io::write(&path, &Table::new(&path, columns)?)
+        };
     let (glyph, name) = (("glyph", &emoji.glyph[..]), ("name", &emoji.name[..]));
     table("pictures.parquet", &split.x, glyph, &emoji.x, false)?;
     table("names.parquet", &split.y, name, &emoji.y, false)?;
@@ -296,9 +304,18 @@ fn save(emoji: &Emoji, split: &Split, folder: &Path, out: &mut dyn Write) -> Res
     bridged_io::write(&path, &Table::new(&path, columns)?)?;
     let f = folder.display();
     writeln!(out, "\nwrote the pools, the pairs and the unseen emoji into {f}; now try")?;
-    writeln!(out, "  bridged fit --x {f}/pictures.parquet --y {f}/names.parquet --pairs {f}/pairs.csv -k 7 -o {f}/emoji.bridged")?;
+    writeln!(
+        out,
+        "  bridged fit --x {f}/pictures.parquet --y {f}/names.parquet --pairs {f}/pairs.csv -k 7 -o {f}/emoji.bridged"
+    )?;
     writeln!(out, "  bridged inspect {f}/emoji.bridged")?;
-    writeln!(out, "  bridged predict {f}/emoji.bridged {f}/unseen-pictures.parquet --nearest 3 -o {f}/out.csv")?;
-    writeln!(out, "  bridged evaluate {f}/emoji.bridged --x {f}/unseen-pictures.parquet --y {f}/unseen-names.parquet --labels group")?;
+    writeln!(
+        out,
+        "  bridged predict {f}/emoji.bridged {f}/unseen-pictures.parquet --nearest 3 -o {f}/out.csv"
+    )?;
+    writeln!(
+        out,
+        "  bridged evaluate {f}/emoji.bridged --x {f}/unseen-pictures.parquet --y {f}/unseen-names.parquet --labels group"
+    )?;
     Ok(())
 }

@@ -52,9 +52,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         Ok((x, y))
     })?;
     let classes = args.labels.as_ref().map(|labels| classes(labels, &x, &y)).transpose()?;
-    let scores = stages.time("evaluate", || {
-        model.evaluate(x.rows.view(), y.rows.view(), classes.as_deref())
-    })?;
+    let scores = stages
+        .time("evaluate", || model.evaluate(x.rows.view(), y.rows.view(), classes.as_deref()))?;
 
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -79,7 +78,8 @@ fn classes(labels: &str, x: &Pool, y: &Pool) -> Result<Vec<u32>> {
         Some(column) => column.values.clone(),
         None if Path::new(labels).exists() => read_classes(Path::new(labels))?,
         None => {
-            let known: Vec<&str> = x.texts.iter().chain(&y.texts).map(|t| t.name.as_str()).collect();
+            let known: Vec<&str> =
+                x.texts.iter().chain(&y.texts).map(|t| t.name.as_str()).collect();
             bail!(
                 "--labels {labels}: neither a file nor a column of x or y (columns: {})",
                 if known.is_empty() { "none".to_string() } else { known.join(", ") }

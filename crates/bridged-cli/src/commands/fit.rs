@@ -137,7 +137,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let x = pools::read_pool(&args.x, x_columns, &["x".to_string()])?;
         let y_columns = column(args.y_id.as_deref(), args.y_vector.as_deref());
         let y = pools::read_pool(&args.y, y_columns, &["y".to_string()])?;
-        let (x_named, y_named) = (Named { pool: &x, path: &args.x }, Named { pool: &y, path: &args.y });
+        let (x_named, y_named) =
+            (Named { pool: &x, path: &args.x }, Named { pool: &y, path: &args.y });
         let pairs = pools::read_pairs(&args.pairs, x_named, y_named)?;
         Ok((x, y, pairs))
     })?;

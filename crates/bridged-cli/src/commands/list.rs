@@ -55,7 +55,10 @@ fn sections() -> Vec<Section> {
         entries.iter().map(|e| (e.name.to_string(), e.about.to_string())).collect()
     };
     let formats = bridged_io::FORMATS.iter().map(|f| {
-        (f.extensions.iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(" "), f.about.to_string())
+        (
+            f.extensions.iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(" "),
+            f.about.to_string(),
+        )
     });
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },

@@ -120,9 +120,8 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
     columns.push(integer("linked", &|i| {
         prediction.answer(i).targets.first().map(|t| i64::from(t.cluster))
     }));
-    let weights = rows.clone().map(|i| {
-        prediction.answer(i).targets.first().map_or(f64::NAN, |t| t.weight)
-    });
+    let weights =
+        rows.clone().map(|i| prediction.answer(i).targets.first().map_or(f64::NAN, |t| t.weight));
     columns.push(Column::new("weight", ColumnData::Number(weights.collect())));
     columns.push(text("links", &|i| {
         let targets = &prediction.answer(i).targets;
@@ -147,11 +146,7 @@ const RESERVED: &[&str] =
     &["id", "cluster", "linked", "weight", "links", "support", "status", "answer", "value"];
 
 /// For each of the n nearest rows: its id, its distance, and what it carries along.
-fn nearest_columns(
-    side: &Side,
-    nearest: &[Vec<bridged::Neighbor>],
-    n: usize,
-) -> Vec<Column> {
+fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {
     let mut columns = Vec::new();
     for rank in 0..n {
         let found = || nearest.iter().map(move |row| row.get(rank));
