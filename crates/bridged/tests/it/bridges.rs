@@ -4,6 +4,7 @@
 use crate::support::*;
 use Direction::{Forward, Reverse};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Votes};
+use bridged::cluster::NOISE;
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::{BridgedClustering, BridgedModel, Direction, Prediction, Problem, Source, Uncovered};
 
@@ -387,6 +388,51 @@ fn hungarian_gives_the_last_cluster_to_the_last_place_in_a_square_problem() {
         (prediction.answer(1).status, prediction.answer(1).support),
         (LinkStatus::Eliminated, 0)
     );
+}
+
+#[test]
+fn noise_rows_follow_the_policy_and_pairs_in_the_noise_do_not_vote() {
+    // Two dense groups and one row far from both on each side; the lone rows are a pair.
+    let groups = |unit: f32| {
+        let at = |i: usize| if i < 20 { (i % 2) as f32 * unit + (i / 2) as f32 * 0.1 } else { 9e3 };
+        Matrix::from_fn(21, 1, |i, _| at(i))
+    };
+    let (x, y) = (groups(100.0), groups(1000.0));
+    let pairs = [(0, 1), (2, 3), (1, 0), (20, 20)];
+    let new = Matrix::from_rows(&[[0.3], [40.0], [60.0], [9e3], [-50.0]]);
+    let answers = |uncovered: Uncovered| {
+        let method = BridgedClustering { uncovered, ..both(spec("dbscan", 2)) };
+        let problem = Problem::new(x.view(), y.view(), &pairs);
+        let model = method.fit(problem, Seed(0), &Silent).unwrap();
+        assert_eq!(model.x.k(), 2);
+        assert!(model.forward.bridge.links.iter().all(|l| l.status == LinkStatus::Linked));
+        assert_eq!(model.forward.bridge.links.iter().map(|l| l.pairs).sum::<u32>(), 3);
+        assert!(model.warnings().iter().any(|w| w.starts_with("1 of 4 pairs have a row outside")));
+        let prediction = model.predict(Forward, new.view()).unwrap();
+        assert_eq!(statuses(&prediction)[1..], [LinkStatus::Noise; 4]);
+        assert_eq!(prediction.answer(0).status, LinkStatus::Linked);
+        assert!(prediction.clusters[1..].iter().all(|&c| c == NOISE));
+        let pool = model.predict_pool(Forward).unwrap();
+        assert_eq!((pool.clusters[20], pool.answer(20).status), (NOISE, LinkStatus::Noise));
+        prediction
+    };
+    let near = |value: f32, want: f32| (value - want).abs() < 1e-3 * want.abs().max(1.0);
+
+    let mean = answers(Uncovered::Mean);
+    let of_pool = y.view().mean_row()[0] as f32;
+    assert!(mean.values.data()[1..].iter().all(|&v| near(v, of_pool)), "{:?}", mean.values);
+    assert_eq!(mean.answer(1).source, Source::Mean);
+
+    let nearest = answers(Uncovered::Nearest);
+    let want = [1000.45, 1000.45, 0.45, 0.45, 1000.45];
+    for (i, (&value, want)) in nearest.values.data().iter().zip(want).enumerate() {
+        assert!(near(value, want), "row {i}: {value} {want}");
+        assert_eq!(matches!(nearest.answer(i).source, Source::Nearest(_)), i > 0);
+    }
+
+    let abstain = answers(Uncovered::Abstain);
+    assert!(abstain.values.data()[1..].iter().all(|v| v.is_nan()));
+    assert!(abstain.answered(0) && !abstain.answered(3));
 }
 
 fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {

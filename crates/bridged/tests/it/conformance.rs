@@ -72,6 +72,39 @@ fn separated_groups_are_found() {
 }
 
 #[test]
+fn every_choice_that_an_algorithm_offers_keeps_the_promises() {
+    let choices = [
+        ("covariance", ["spherical", "diagonal", "full"].as_slice()),
+        ("linkage", &["ward", "average", "complete", "single"]),
+        ("algorithm", &["pruned", "lloyd"]),
+        ("init", &["plus-plus", "random"]),
+        ("eps", &["auto"]),
+    ];
+    let (x, latent) = blobs(4, 1100, 20.0, 23);
+    let (blurred, _) = blobs(4, 220, 2.0, 24);
+    let mut tried = 0;
+    for name in names() {
+        for (field, words) in choices {
+            for &word in words {
+                let choice = [(field, serde_json::json!(word))];
+                let Some(spec) = with_fields(&spec(name, 4), &choice) else { continue };
+                tried += 1;
+                let c = on_threads(1, || fit(&spec, &x));
+                check(name, &x, 4, &c);
+                assert_same_bits(name, &c, &on_threads(4, || fit(&spec, &x)));
+                check(name, &blurred, 4, &fit(&spec, &blurred));
+                if !finds_k(name) && word != "random" {
+                    let ami = ami(&c.labels, &latent).unwrap();
+                    assert!(ami > 0.99, "{name}, {field} {word}: AMI {ami}");
+                    assert_eq!(c.assign(x.view()), c.labels, "{name}, {field} {word}");
+                }
+            }
+        }
+    }
+    assert!(tried >= 10, "{tried} choices");
+}
+
+#[test]
 fn groups_far_from_the_origin_are_found() {
     // Distances by ‖x‖² − 2 x·c + ‖c‖² in f32 would be off by more than the groups are apart.
     for name in names() {

@@ -187,7 +187,7 @@ fn a_flipped_bit_is_an_error_or_a_model_that_still_predicts() {
         let bytes = saved(&rich_model(cluster, scale));
         let mut rng = rng(5);
         let (mut refused, mut used) = (0, 0);
-        for flip in 0..700 {
+        for flip in 0..2000 {
             let at = match flip {
                 0..16 => flip, // the length of the header
                 _ => rng.random_range(0..bytes.len()),
