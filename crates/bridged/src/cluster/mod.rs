@@ -15,6 +15,8 @@ mod error;
 mod forest;
 mod gaussian;
 mod gmm;
+#[cfg(test)]
+mod golden;
 mod init;
 mod kmeans;
 mod moments;
