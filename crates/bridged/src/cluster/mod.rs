@@ -11,6 +11,7 @@ mod clustering;
 mod error;
 mod init;
 mod kmeans;
+mod minibatch;
 mod sums;
 
 pub use balanced::BalancedKMeans;
@@ -18,6 +19,7 @@ pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
 pub use error::ClusterError;
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
+pub use minibatch::MiniBatchKMeans;
 
 use bridged_math::{MatrixRef, Seed, Watch};
 use serde::{Deserialize, Serialize};
@@ -82,6 +84,7 @@ macro_rules! clusterings {
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
     BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
+    MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows"),
 }
 
 impl ClusterSpec {
@@ -90,6 +93,7 @@ impl ClusterSpec {
         match &mut self {
             Self::KMeans(c) => c.k = k,
             Self::BalancedKMeans(c) => c.k = k,
+            Self::MiniBatchKMeans(c) => c.k = k,
         }
         self
     }
