@@ -402,4 +402,62 @@ mod tests {
         };
         assert!(with(8) <= with(2) && with(2) <= with(1));
     }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        assignments: Vec<GoldenAssignment>,
+        clusterings: Vec<GoldenClustering>,
+    }
+
+    #[derive(Deserialize)]
+    struct GoldenAssignment {
+        k: usize,
+        sizes: Vec<u32>,
+        costs: Vec<f32>,
+        optimum: f64,
+    }
+
+    #[derive(Deserialize)]
+    struct GoldenClustering {
+        n: usize,
+        d: usize,
+        k: usize,
+        min_size: usize,
+        max_size: usize,
+        x: Vec<f32>,
+        start: Vec<f32>,
+        inertia: f64,
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_str(include_str!("../../../../tests/golden/balanced.json")).unwrap()
+    }
+
+    #[test]
+    fn assignments_cost_what_scipy_finds() {
+        for case in golden().assignments {
+            let bounds = Bounds::new(case.sizes.clone(), case.sizes);
+            let mut transport = Transport::new(bounds);
+            transport.solve(&case.costs).unwrap();
+            let rows = transport.labels().zip(case.costs.chunks_exact(case.k));
+            let cost: f64 = rows.map(|(l, row)| f64::from(row[l as usize])).sum();
+            assert!((cost - case.optimum).abs() < 1e-9, "{cost} {}", case.optimum);
+        }
+    }
+
+    #[test]
+    fn the_objective_is_not_worse_than_that_of_k_means_constrained() {
+        for (at, case) in golden().clusterings.into_iter().enumerate() {
+            let x = Matrix::new(case.n, case.d, case.x).unwrap();
+            let spec = BalancedKMeans {
+                k: case.k,
+                min_size: Some(case.min_size),
+                max_size: Some(case.max_size),
+                init: Init::Given(Matrix::new(case.k, case.d, case.start).unwrap()),
+                ..BalancedKMeans::default()
+            };
+            let inertia = fit(&spec, &x).inertia;
+            assert!(inertia <= case.inertia * (1.0 + 1e-5), "case {at}: {inertia}");
+        }
+    }
 }
