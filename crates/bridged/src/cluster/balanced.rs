@@ -248,3 +248,217 @@ fn gain(costs: &[f32], k: usize, moves: &[Move]) -> f64 {
     }
     gain - 1e-12 * scale
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::{Event, Silent};
+    use rand::RngExt;
+    use std::ops::ControlFlow;
+
+    fn blobs(n: usize, d: usize, k: usize, spread: f32, seed: u64) -> Matrix {
+        let mut rng = Seed(seed).rng();
+        let means = Matrix::from_fn(k, d, |_, _| 10.0 * rng.random::<f32>());
+        Matrix::from_fn(n, d, |i, j| {
+            means.row((i * i) % k)[j] + spread * (rng.random::<f32>() - 0.5)
+        })
+    }
+
+    fn fit(spec: &BalancedKMeans, x: &Matrix) -> Clustering {
+        let clustering = spec.fit(x.view(), Seed(1), &Silent).unwrap();
+        assert_eq!(clustering.labels.len(), x.rows());
+        assert_eq!(clustering.k(), spec.k);
+        let mut sizes = vec![0u32; spec.k];
+        clustering.labels.iter().for_each(|&l| sizes[l as usize] += 1);
+        assert_eq!(clustering.sizes, sizes);
+        assert!(sizes.iter().all(|&s| s > 0), "{sizes:?}");
+        clustering
+    }
+
+    #[test]
+    fn one_cluster_is_the_mean_of_all_rows() {
+        let x = blobs(100, 3, 4, 1.0, 1);
+        let clustering = fit(&BalancedKMeans { k: 1, ..BalancedKMeans::default() }, &x);
+        let mean: Vec<f32> = x.view().mean_row().into_iter().map(|v| v as f32).collect();
+        assert_eq!(clustering.centroids.row(0), mean);
+    }
+
+    #[test]
+    fn as_many_clusters_as_rows_are_the_rows() {
+        let x = blobs(20, 2, 20, 1.0, 2);
+        let clustering = fit(&BalancedKMeans { k: 20, ..BalancedKMeans::default() }, &x);
+        assert_eq!(clustering.inertia, 0.0);
+    }
+
+    #[test]
+    fn one_column_constant_rows_and_duplicates_are_clustered() {
+        let line = Matrix::from_fn(50, 1, |i, _| (i * i) as f32);
+        fit(&BalancedKMeans { k: 7, ..BalancedKMeans::default() }, &line);
+        let constant = Matrix::from_fn(30, 3, |_, j| j as f32);
+        assert_eq!(
+            fit(&BalancedKMeans { k: 4, ..BalancedKMeans::default() }, &constant).inertia,
+            0.0
+        );
+        let pairs = Matrix::from_fn(60, 2, |i, j| (i % 3 * (j + 1)) as f32);
+        fit(&BalancedKMeans { k: 5, ..BalancedKMeans::default() }, &pairs);
+    }
+
+    #[test]
+    fn the_result_does_not_depend_on_the_threads() {
+        let x = blobs(3_000, 20, 6, 12.0, 3);
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            let spec = BalancedKMeans { k: 6, restarts: 3, metric, ..BalancedKMeans::default() };
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| fit(&spec, &x))
+            };
+            assert_eq!(on(1), on(4));
+        }
+    }
+
+    #[test]
+    fn a_watch_can_stop_it() {
+        struct Stop;
+        impl Watch for Stop {
+            fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+                match event {
+                    Event::Step { .. } => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            }
+        }
+        let x = blobs(200, 3, 4, 5.0, 4);
+        let result =
+            BalancedKMeans { k: 4, ..BalancedKMeans::default() }.fit(x.view(), Seed(0), &Stop);
+        assert_eq!(result.unwrap_err(), ClusterError::Cancelled(bridged_math::Cancelled));
+    }
+
+    #[test]
+    fn sizes_are_even_by_default() {
+        let x = blobs(103, 4, 3, 4.0, 5);
+        let mut sizes = fit(&BalancedKMeans { k: 7, ..BalancedKMeans::default() }, &x).sizes;
+        sizes.sort_unstable();
+        assert_eq!(sizes, [14, 14, 15, 15, 15, 15, 15]);
+    }
+
+    #[test]
+    fn given_bounds_hold_and_the_other_side_is_open() {
+        let x = blobs(200, 2, 3, 1.0, 6);
+        let with = |min_size, max_size| {
+            fit(&BalancedKMeans { k: 5, min_size, max_size, ..BalancedKMeans::default() }, &x).sizes
+        };
+        assert!(with(Some(30), None).iter().all(|&s| s >= 30));
+        assert!(with(None, Some(45)).iter().all(|&s| s <= 45));
+        assert!(with(Some(20), Some(60)).iter().all(|&s| (20..=60).contains(&s)));
+        // Bounds that bind nothing leave plain k-means.
+        let free =
+            fit(&BalancedKMeans { k: 3, min_size: Some(0), ..BalancedKMeans::default() }, &x);
+        let plain = crate::cluster::KMeans { k: 3, ..Default::default() };
+        let plain = plain.fit(x.view(), Seed(1), &Silent).unwrap();
+        assert_eq!(free.inertia, plain.inertia);
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        let x = Matrix::zeros(10, 1);
+        for (min_size, max_size) in [
+            (Some(4), None),
+            (None, Some(3)),
+            (Some(4), Some(2)),
+            (Some(usize::MAX), None),
+            (None, Some(0)),
+        ] {
+            let spec = BalancedKMeans { k: 3, min_size, max_size, ..BalancedKMeans::default() };
+            let error = spec.fit(x.view(), Seed(0), &Silent).unwrap_err();
+            assert!(matches!(error, ClusterError::BadSizes { rows: 10, k: 3, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn labels_are_optimal_for_centroids_that_are_their_means() {
+        let x = blobs(300, 5, 4, 9.0, 7);
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            let clustering =
+                fit(&BalancedKMeans { k: 6, tol: 0.0, metric, ..BalancedKMeans::default() }, &x);
+            assert!(clustering.converged);
+            let AssignRule::Nearest { centres, .. } = &clustering.rule else { unreachable!() };
+            let rows = Matrix::new(300, 5, metric.view(x.view()).into_owned()).unwrap();
+            let costs = Centres::new(centres.view()).squared_distances(rows.view());
+            let mut transport = Transport::new(Bounds::even(300, 6));
+            transport.solve(&costs).unwrap();
+            let cost = |labels: &mut dyn Iterator<Item = u32>| -> f64 {
+                labels.enumerate().map(|(i, l)| f64::from(costs[i * 6 + l as usize])).sum()
+            };
+            let (ours, best) =
+                (cost(&mut clustering.labels.iter().copied()), cost(&mut transport.labels()));
+            assert!(ours <= best * (1.0 + 1e-5), "{ours} {best}");
+        }
+    }
+
+    #[test]
+    fn more_restarts_are_never_worse() {
+        let x = blobs(400, 3, 9, 6.0, 8);
+        let with = |restarts| {
+            fit(&BalancedKMeans { k: 9, restarts, ..BalancedKMeans::default() }, &x).inertia
+        };
+        assert!(with(8) <= with(2) && with(2) <= with(1));
+    }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        assignments: Vec<GoldenAssignment>,
+        clusterings: Vec<GoldenClustering>,
+    }
+
+    #[derive(Deserialize)]
+    struct GoldenAssignment {
+        k: usize,
+        sizes: Vec<u32>,
+        costs: Vec<f32>,
+        optimum: f64,
+    }
+
+    #[derive(Deserialize)]
+    struct GoldenClustering {
+        n: usize,
+        d: usize,
+        k: usize,
+        min_size: usize,
+        max_size: usize,
+        x: Vec<f32>,
+        start: Vec<f32>,
+        inertia: f64,
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_str(include_str!("../../../../tests/golden/balanced.json")).unwrap()
+    }
+
+    #[test]
+    fn assignments_cost_what_scipy_finds() {
+        for case in golden().assignments {
+            let bounds = Bounds::new(case.sizes.clone(), case.sizes);
+            let mut transport = Transport::new(bounds);
+            transport.solve(&case.costs).unwrap();
+            let rows = transport.labels().zip(case.costs.chunks_exact(case.k));
+            let cost: f64 = rows.map(|(l, row)| f64::from(row[l as usize])).sum();
+            assert!((cost - case.optimum).abs() < 1e-9, "{cost} {}", case.optimum);
+        }
+    }
+
+    #[test]
+    fn the_objective_is_not_worse_than_that_of_k_means_constrained() {
+        for (at, case) in golden().clusterings.into_iter().enumerate() {
+            let x = Matrix::new(case.n, case.d, case.x).unwrap();
+            let spec = BalancedKMeans {
+                k: case.k,
+                min_size: Some(case.min_size),
+                max_size: Some(case.max_size),
+                init: Init::Given(Matrix::new(case.k, case.d, case.start).unwrap()),
+                ..BalancedKMeans::default()
+            };
+            let inertia = fit(&spec, &x).inertia;
+            assert!(inertia <= case.inertia * (1.0 + 1e-5), "case {at}: {inertia}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ mod gmm;
 mod golden;
 mod init;
 mod kmeans;
+mod minibatch;
 mod moments;
 mod spectral;
 mod sums;
@@ -37,6 +38,7 @@ pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
+pub use minibatch::MiniBatchKMeans;
 pub use spectral::Spectral;
 
 use bridged_math::{MatrixRef, Seed, Watch};
@@ -102,6 +104,7 @@ macro_rules! clusterings {
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
     BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
+    MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows"),
     GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
     Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
     Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
@@ -114,6 +117,7 @@ impl ClusterSpec {
         match &mut self {
             Self::KMeans(c) => c.k = k,
             Self::BalancedKMeans(c) => c.k = k,
+            Self::MiniBatchKMeans(c) => c.k = k,
             Self::GaussianMixture(c) => c.k = k,
             Self::Spectral(c) => c.k = k,
             Self::Agglomerative(c) => c.k = k,
