@@ -2,8 +2,8 @@
 //!
 //! Beside it stand the two constants that anybody could predict without a model: the mean of the
 //! output pool, and the mean of the other paired outputs. The clusterings are kept, since they
-//! never see which rows belong together; but the row that is left out is taken out of the means
-//! that predict it.
+//! never see which rows belong together; but the row that is left out is taken out of all means
+//! that predict it (unless pairs are apart: then it never was in them).
 //!
 //! The error is the mean squared error over all entries. A prediction with refinement is linear in
 //! α, so the error is a parabola in α and its best α in [0, 1] is known in closed form.
@@ -12,7 +12,7 @@ use crate::bridge::{BridgeRule, Votes};
 use crate::refine::{Alpha, Anchor};
 use crate::route::{Answer, Examples, Source, blend, centroid_pairs, local_map};
 use crate::side::Side;
-use crate::spec::BridgedClustering;
+use crate::spec::{BridgedClustering, PairRows};
 use bridged_math::Matrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -116,10 +116,16 @@ fn trial(
     let truth = examples.to.row(pair);
     let rest = votes.without(pair);
     let bridge = spec.bridge.link(&rest);
-    let answer = Answer::of(&bridge, vote.x, spec.uncovered, from);
+    let input = examples.from.row(pair);
+    let answer = Answer::of_row(&bridge, vote.x, input, spec.uncovered, from);
 
     let pool_rows = to.clustering.labels.len() as f64;
-    let mean = without_row(&to.mean, pool_rows, truth);
+    let (mean, values) = match spec.pair_rows {
+        PairRows::Pooled => {
+            (without_row(&to.mean, pool_rows, truth), values_without(to, vote.y, truth))
+        }
+        PairRows::Apart => (to.mean.clone(), to.values.clone()),
+    };
     let others = (examples.votes.len() - 1) as f64;
     let paired: Vec<f32> =
         paired_sum.iter().zip(truth).map(|(s, &y)| ((s - f64::from(y)) / others) as f32).collect();
@@ -128,11 +134,12 @@ fn trial(
         if answer.targets.is_empty() {
             return [squared_error(&mean, truth), 0.0, 0.0];
         }
-        let values = values_without(to, vote.y, truth);
         let base = blend(&answer.targets, &values);
         let mut offset = vec![0.0f64; to.cols()];
-        let centroids = centroid_pairs(&bridge, from, to);
-        for t in &answer.targets {
+        let centroids = centroid_pairs(&bridge, from, &values);
+        // A cluster that borrows another's answer has no map of its own.
+        let own = if answer.source == Source::Link { &answer.targets[..] } else { &[] };
+        for t in own {
             let anchor = Anchor {
                 from: from.clustering.centroids.row(vote.x as usize),
                 radius: from.radii[vote.x as usize],
@@ -150,7 +157,7 @@ fn trial(
                 &centroids,
             );
             if let Some(map) = map {
-                for (o, f) in offset.iter_mut().zip(map.offset(anchor, examples.from.row(pair))) {
+                for (o, f) in offset.iter_mut().zip(map.offset(anchor, input)) {
                     *o += t.weight * f;
                 }
             }

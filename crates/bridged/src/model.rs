@@ -24,6 +24,24 @@ pub enum Direction {
     Reverse,
 }
 
+impl Direction {
+    /// The name of the side that is given.
+    fn input(self) -> &'static str {
+        match self {
+            Direction::Forward => "x",
+            Direction::Reverse => "y",
+        }
+    }
+
+    /// The name of the side that is predicted.
+    fn output(self) -> &'static str {
+        match self {
+            Direction::Forward => "y",
+            Direction::Reverse => "x",
+        }
+    }
+}
+
 /// A fitted bridge between two pools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgedModel {
@@ -161,7 +179,7 @@ impl BridgedClustering {
         };
         let mut maps = BTreeMap::new();
         if alpha > 0.0 {
-            let centroids = centroid_pairs(&bridge, from, to);
+            let centroids = centroid_pairs(&bridge, from, &to.values);
             for (i, link) in bridge.links.iter().enumerate() {
                 for t in &link.targets {
                     let cell = (i as u32, t.cluster);
@@ -245,6 +263,10 @@ impl BridgedModel {
     ) -> Result<Vec<Vec<Neighbor>>, Error> {
         let to = self.to(direction);
         let rows = to.rows.as_ref().ok_or(Error::NoRowsKept)?;
+        if values.cols() != to.cols() {
+            let (got, need) = (values.cols(), to.cols());
+            return Err(Error::Dimension { side: direction.output(), got, need });
+        }
         let answered: Vec<usize> =
             (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
         let queries = values.select(answered.iter().copied());
@@ -265,10 +287,7 @@ impl BridgedModel {
         direction: Direction,
         rows: MatrixRef<'_>,
     ) -> Result<(), Error> {
-        let side = match direction {
-            Direction::Forward => "x",
-            Direction::Reverse => "y",
-        };
+        let side = direction.input();
         let need = self.from(direction).cols();
         if rows.cols() != need {
             return Err(Error::Dimension { side, got: rows.cols(), need });

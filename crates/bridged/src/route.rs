@@ -72,6 +72,24 @@ impl Answer {
         }
     }
 
+    /// The answer of one row: that of its cluster, except that noise may ask the linked cluster
+    /// that is nearest to the row itself.
+    pub(crate) fn of_row(
+        bridge: &Bridge,
+        cluster: u32,
+        row: &[f32],
+        uncovered: Uncovered,
+        from: &Side,
+    ) -> Self {
+        let nearest = (cluster == NOISE && uncovered == Uncovered::Nearest)
+            .then(|| nearest_linked(bridge, &from.clustering.centroids, row))
+            .flatten();
+        match nearest {
+            Some(n) => Self::by(&bridge.links[n as usize], LinkStatus::Noise, Source::Nearest(n)),
+            None => Self::of(bridge, cluster, uncovered, from),
+        }
+    }
+
     fn by(link: &Link, status: LinkStatus, source: Source) -> Self {
         Self { targets: link.targets.clone(), status, source, support: link.support }
     }
@@ -137,8 +155,13 @@ pub(crate) fn local_map(
     LocalMap::fit(anchor, &chosen, ridge)
 }
 
-/// The linked centroids (input in scaled space, output in data units) of every linked cluster.
-pub(crate) fn centroid_pairs(bridge: &Bridge, from: &Side, to: &Side) -> Vec<(Vec<f32>, Vec<f32>)> {
+/// The linked centroids of every linked cluster: inputs in scaled space, outputs blended from
+/// `values`, the means of the output clusters in data units.
+pub(crate) fn centroid_pairs(
+    bridge: &Bridge,
+    from: &Side,
+    values: &Matrix,
+) -> Vec<(Vec<f32>, Vec<f32>)> {
     bridge
         .links
         .iter()
@@ -146,7 +169,7 @@ pub(crate) fn centroid_pairs(bridge: &Bridge, from: &Side, to: &Side) -> Vec<(Ve
         .filter(|(_, link)| !link.targets.is_empty())
         .map(|(a, link)| {
             let centroid = from.clustering.centroids.row(a).to_vec();
-            (centroid, blend(&link.targets, &to.values))
+            (centroid, blend(&link.targets, values))
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::bridge::depth;
-use crate::cluster::{Clusterer, Clustering};
+use crate::cluster::{ClusterError, Clusterer, Clustering};
 use crate::refine::radii;
 use crate::scale::Scaler;
 use crate::separation::{Separation, separation};
@@ -104,10 +104,12 @@ impl Side {
         let watch = Scope::new(watch, name);
         let scaler = spec.scale.fit(pool, name)?;
         let scaled = scaler.apply(pool);
-        let clustering = spec
-            .cluster
-            .fit(scaled.view(), seed.child(name), &watch)
-            .map_err(|source| Error::Cluster { side: name, source })?;
+        let clustering = spec.cluster.fit(scaled.view(), seed.child(name), &watch).map_err(
+            |source| match source {
+                ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+                source => Error::Cluster { side: name, source },
+            },
+        )?;
         let values = match scaler {
             Scaler::None => clustering.centroids.clone(),
             _ => crate::cluster::means_of(pool, &clustering.labels, clustering.k()).0,

@@ -9,7 +9,8 @@
 //! p_j > 0 is full, every column with p_j < 0 is at its least: then the labels are optimal, and
 //! [`duality_gap`] proves it for any labels and prices.
 //!
-//! 1. Prices of the previous call, or those of every sixteenth row solved the same way.
+//! 1. Prices of the previous call; where they are far off, those of every sixteenth row, solved the
+//!    same way.
 //! 2. While many rows are in the wrong place: Newton's method on the concave dual (`prices`), which
 //!    sees the columns as cells of a power diagram and moves their walls.
 //! 3. The few rows that remain move one by one along cheapest column-to-column paths (`paths`).
@@ -133,10 +134,9 @@ pub struct Transport {
     bounds: Bounds,
     prices: Vec<f64>,
     rows: Vec<Row>,
-    solved: bool,
 }
 
-/// From this many rows on, a first call looks at a sample before it looks at all.
+/// From this many rows on, prices that are far off are first found on a sample.
 const SAMPLE_FROM: usize = 32_768;
 /// One row in so many is in the sample.
 const SAMPLE_EVERY: usize = 16;
@@ -145,7 +145,7 @@ impl Transport {
     /// Nothing is assigned yet, and every price is zero.
     pub fn new(bounds: Bounds) -> Self {
         let prices = vec![0.0; bounds.columns()];
-        Self { bounds, prices, rows: Vec::new(), solved: false }
+        Self { bounds, prices, rows: Vec::new() }
     }
 
     /// Finds the optimum for row-major `costs` (n, k).
@@ -163,22 +163,24 @@ impl Transport {
         assert!(costs.len().is_multiple_of(k), "costs are whole rows");
         let n = costs.len() / k;
         self.bounds.check(n)?;
-        if !self.solved && n >= SAMPLE_FROM {
-            self.prices = self.prices_of_sample(costs, n)?;
-        }
         self.rows.resize(n, Row::default());
-        let sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+        let mut sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+        let wrong = Imbalance::new(&self.bounds, &self.prices, &sizes).total();
+        if n >= SAMPLE_FROM && wrong > (n / 64) as i64 {
+            self.prices = self.prices_of_sample(costs, n)?;
+            sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+        }
         let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
         paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
-        self.solved = true;
         Ok(())
     }
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {
         let k = self.bounds.columns();
-        let some: Vec<f32> =
-            costs.chunks_exact(k).step_by(SAMPLE_EVERY).flatten().copied().collect();
+        let mut some = Vec::with_capacity(costs.len() / SAMPLE_EVERY + k);
+        costs.chunks_exact(k).step_by(SAMPLE_EVERY).for_each(|row| some.extend_from_slice(row));
         let mut sample = Transport::new(self.bounds.scaled(some.len() / k, n));
+        sample.prices.clone_from(&self.prices);
         sample.solve(&some)?;
         Ok(sample.prices)
     }

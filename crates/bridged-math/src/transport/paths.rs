@@ -6,12 +6,13 @@
 //! many to one with rows too few. Raising the prices by the distances keeps the reduced costs ≥ 0,
 //! and on the path zero; so every state on the way is optimal for its sizes.
 //!
-//! Only pairs (row, column) within `reach` of being cheapest are in the heaps. As long as the
-//! prices have spread by less than that since the heaps were built, none of the others can be on a
-//! cheapest path; when they have, the heaps are built again with a longer reach.
+//! A heap for each pair of columns keeps the cheapest few offers and the cost below which it is
+//! complete. A path that would need more is not trusted: the heaps of that column are filled anew.
 
-use super::pass::{self, Row};
+use super::pass::Row;
+use super::prices::quantile;
 use super::{Bounds, Imbalance};
+use rayon::prelude::*;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -28,46 +29,17 @@ pub(super) fn finish(
     let mut todo = imbalance.total();
     let mut nodes = prices.to_vec();
     nodes.push(imbalance.sink);
-    let mut network = Network {
-        costs,
-        bounds,
-        rows,
-        prices: nodes,
-        flow: imbalance.flow,
-        excess: imbalance.excess,
-        heaps: (0..k * k).map(|_| BinaryHeap::new()).collect(),
-        cheapest: vec![f64::INFINITY; k * k],
-        start: Vec::new(),
-        reach: 0.0,
-        tree: Tree::new(k + 1),
-    };
-    // A path moves a row through a few columns, each of which needs some rows to choose from.
-    let mut share = (8 * todo + 64 * k as i64) as f64 / network.rows.len() as f64;
-    let mut built = false;
-    while todo > 0 {
-        match built.then(|| network.find_path()).flatten() {
-            Some(target) => todo -= network.augment(target),
-            None => {
-                network.build(share, built);
-                built = true;
-                share *= 8.0;
-            }
+    if todo > 0 {
+        let mut network = Network::new(costs, bounds, nodes, rows, imbalance);
+        while todo > 0 {
+            network.find_path();
+            todo -= network.augment();
         }
+        nodes = network.prices;
     }
-    for (price, p) in prices.iter_mut().zip(&network.prices) {
-        *price = p - network.prices[k];
+    for (price, p) in prices.iter_mut().zip(&nodes) {
+        *price = p - nodes[k];
     }
-}
-
-/// The margin below which about `share` of the rows are.
-pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
-    if share >= 1.0 {
-        return f64::INFINITY;
-    }
-    let step = rows.len().div_ceil(4096);
-    let mut some: Vec<f32> = rows.iter().step_by(step).map(|r| r.margin).collect();
-    let at = (some.len() as f64 * share) as usize;
-    f64::from(*some.select_nth_unstable_by(at, f32::total_cmp).1)
 }
 
 /// A row that can leave a column for another, at a cost.
@@ -75,6 +47,10 @@ pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
 struct Offer {
     cost: f64,
     row: u32,
+}
+
+impl Offer {
+    const NONE: Offer = Offer { cost: f64::INFINITY, row: u32::MAX };
 }
 
 impl PartialEq for Offer {
@@ -97,20 +73,31 @@ impl Ord for Offer {
     }
 }
 
+/// The cheapest offers of one column to another.
+#[derive(Clone, Debug)]
+struct Offers {
+    /// Those of rows that have left the column since are dropped when they come to the top.
+    heap: BinaryHeap<Reverse<Offer>>,
+    /// Every offer below this cost is in the heap.
+    complete: f64,
+}
+
 /// Columns 0..k and the sink k.
 struct Network<'a> {
     costs: &'a [f32],
     bounds: &'a Bounds,
     rows: &'a mut [Row],
-    prices: Vec<f64>, // (k + 1)
-    flow: Vec<u32>,   // (k), from column to sink
-    excess: Vec<i64>, // (k + 1)
-    /// Offers of column a to b at a · k + b, cheapest first; those of rows that have left a since
-    /// are dropped when they come to the top.
-    heaps: Vec<BinaryHeap<Reverse<Offer>>>,
-    cheapest: Vec<f64>, // (k, k), the cost of the top of each heap
-    start: Vec<f64>,    // (k + 1), the prices when the heaps were built
-    reach: f64,
+    prices: Vec<f64>,       // (k + 1)
+    flow: Vec<u32>,         // (k), from column to sink
+    excess: Vec<i64>,       // (k + 1)
+    members: Vec<Vec<u32>>, // (k), the rows of a column, and some that have left
+    offers: Vec<Offers>,    // (k, k), of column a to b at a · k + b
+    cheapest: Vec<f64>,     // (k, k), a lower bound of the cheapest offer, mostly the offer itself
+    first: Vec<u32>,        // (k, k), the row of the cheapest offer
+    /// How many offers of a pair are kept at least.
+    keep: usize,
+    reach: Vec<f64>, // (k), how far the heaps of a column look
+    start: Vec<f64>, // (k), the prices at which margins were measured
     tree: Tree,
 }
 
@@ -119,6 +106,8 @@ struct Tree {
     distance: Vec<f64>,
     from: Vec<usize>,
     settled: Vec<bool>,
+    /// The node with rows too few that is nearest.
+    target: usize,
 }
 
 impl Tree {
@@ -127,17 +116,20 @@ impl Tree {
             distance: vec![f64::INFINITY; nodes],
             from: vec![usize::MAX; nodes],
             settled: vec![false; nodes],
+            target: 0,
         }
     }
 
     /// The nearest node that is not settled, the first of equals.
-    fn next(&self) -> Option<usize> {
-        let mut best: Option<usize> = None;
-        for (u, &d) in self.distance.iter().enumerate() {
-            if !self.settled[u] && d < best.map_or(f64::INFINITY, |b| self.distance[b]) {
-                best = Some(u);
+    fn next(&self) -> usize {
+        let mut best = usize::MAX;
+        let mut least = f64::INFINITY;
+        for (u, (&d, &settled)) in self.distance.iter().zip(&self.settled).enumerate() {
+            if !settled && d < least {
+                (best, least) = (u, d);
             }
         }
+        assert!(best < self.settled.len(), "feasible bounds leave a way to every column");
         best
     }
 
@@ -151,86 +143,155 @@ impl Tree {
     }
 }
 
-impl Network<'_> {
+impl<'a> Network<'a> {
+    fn new(
+        costs: &'a [f32],
+        bounds: &'a Bounds,
+        prices: Vec<f64>,
+        rows: &'a mut [Row],
+        imbalance: Imbalance,
+    ) -> Self {
+        let k = bounds.columns();
+        let todo = imbalance.total() as usize;
+        let keep = (4096 / k).clamp(8, 128).max(4 * todo / k);
+        // Rows that are far from every other column are looked at only when paths get that long.
+        let reach = quantile(rows, (32 * todo + 64 * k) as f64 / rows.len() as f64);
+        let start = prices[..k].to_vec();
+        let mut members = vec![Vec::new(); k];
+        rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
+        let mut network = Self {
+            costs,
+            bounds,
+            rows,
+            prices,
+            flow: imbalance.flow,
+            excess: imbalance.excess,
+            members,
+            offers: Vec::new(),
+            cheapest: vec![f64::INFINITY; k * k],
+            first: vec![u32::MAX; k * k],
+            keep,
+            reach: vec![reach; k],
+            start,
+            tree: Tree::new(k + 1),
+        };
+        let offers: Vec<_> = (0..k).into_par_iter().map(|a| network.cheapest_offers(a)).collect();
+        network.offers = offers.into_iter().flatten().collect();
+        (0..k * k).for_each(|pair| network.refresh(pair));
+        network
+    }
+
     fn k(&self) -> usize {
         self.flow.len()
     }
 
-    fn row_costs(&self, row: u32) -> &[f32] {
+    fn row_costs(&self, row: u32) -> &'a [f32] {
         let k = self.k();
         &self.costs[row as usize * k..(row as usize + 1) * k]
     }
 
-    /// Fills the heaps with the offers of about `share` of the rows.
-    fn build(&mut self, share: f64, measure: bool) {
+    /// The cheapest offers of column `a` to each column, of those with a reduced cost at the start
+    /// within the reach of the column.
+    fn cheapest_offers(&self, a: usize) -> Vec<Offers> {
+        let (k, keep, reach) = (self.k(), self.keep, self.reach[a]);
+        let mut offers = vec![Vec::new(); k];
+        let mut complete: Vec<f64> = self.start.iter().map(|p| self.start[a] - p + reach).collect();
+        complete[a] = f64::NEG_INFINITY;
+        let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
+        for &row in self.members[a].iter().filter(near) {
+            let costs = self.row_costs(row);
+            let own = f64::from(costs[a]);
+            for (b, &c) in costs.iter().enumerate() {
+                let cost = f64::from(c) - own;
+                if cost < complete[b] {
+                    offers[b].push(Reverse(Offer { cost, row }));
+                    if offers[b].len() == 2 * keep {
+                        let by_cost = |x: &Reverse<Offer>, y: &Reverse<Offer>| x.0.cmp(&y.0);
+                        offers[b].select_nth_unstable_by(keep, by_cost);
+                        offers[b].truncate(keep + 1);
+                        complete[b] = offers[b][keep].0.cost;
+                    }
+                }
+            }
+        }
+        complete[a] = f64::INFINITY;
+        let pairs = offers.into_iter().zip(complete);
+        pairs.map(|(o, complete)| Offers { heap: BinaryHeap::from(o), complete }).collect()
+    }
+
+    /// Looks at the rows of column `a` again, and at more of them.
+    fn refill(&mut self, a: usize) {
         let k = self.k();
-        if measure {
-            pass::measure(self.costs, &self.prices[..k], self.rows);
-        }
-        self.start.clone_from(&self.prices);
-        self.reach = quantile(self.rows, share);
-        self.heaps.iter_mut().for_each(BinaryHeap::clear);
-        let mut offers: Vec<Vec<Reverse<Offer>>> =
-            self.heaps.iter_mut().map(|h| std::mem::take(h).into_vec()).collect();
-        for i in 0..self.rows.len() {
-            if f64::from(self.rows[i].margin) <= self.reach {
-                let a = self.rows[i].label as usize;
-                self.offers_of(i as u32, |b, offer| offers[a * k + b].push(Reverse(offer)));
-            }
-        }
-        self.heaps = offers.into_iter().map(BinaryHeap::from).collect();
-        for a in 0..k {
-            self.refresh(a);
+        self.reach[a] = if self.reach[a] > 0.0 { 4.0 * self.reach[a] } else { f64::INFINITY };
+        let members = std::mem::take(&mut self.members[a]);
+        let rows = &self.rows;
+        self.members[a] =
+            members.into_iter().filter(|&i| rows[i as usize].label as usize == a).collect();
+        // A row that left and came back is there twice.
+        self.members[a].sort_unstable();
+        self.members[a].dedup();
+        let offers = self.cheapest_offers(a);
+        for (b, o) in offers.into_iter().enumerate() {
+            self.offers[a * k + b] = o;
+            self.refresh(a * k + b);
         }
     }
 
-    /// Calls `f(column, offer)` for every column within reach of a row.
-    fn offers_of(&self, row: u32, mut f: impl FnMut(usize, Offer)) {
-        let a = self.rows[row as usize].label as usize;
-        let costs = self.row_costs(row);
-        let own = f64::from(costs[a]);
-        let limit = self.start[a] + self.reach;
-        for (b, (&c, p)) in costs.iter().zip(&self.start).enumerate() {
-            let cost = f64::from(c) - own;
-            if b != a && cost + p <= limit {
-                f(b, Offer { cost, row });
-            }
-        }
-    }
-
-    /// Brings valid offers of column `a` to the top of its heaps.
-    fn refresh(&mut self, a: usize) {
-        for b in 0..self.k() {
-            self.refresh_pair(a, b);
-        }
-    }
-
-    fn refresh_pair(&mut self, a: usize, b: usize) {
-        let pair = a * self.k() + b;
-        let heap = &mut self.heaps[pair];
+    /// Drops offers of rows that have left from the top of the heap of a pair a · k + b.
+    fn refresh(&mut self, pair: usize) {
+        let a = pair / self.k();
+        let Offers { heap, complete } = &mut self.offers[pair];
         while heap.peek().is_some_and(|o| self.rows[o.0.row as usize].label as usize != a) {
             heap.pop();
         }
-        self.cheapest[pair] = heap.peek().map_or(f64::INFINITY, |o| o.0.cost);
+        let top = heap.peek().map_or(Offer::NONE, |o| o.0);
+        if top.cost <= *complete {
+            self.cheapest[pair] = top.cost;
+            self.first[pair] = top.row;
+        } else {
+            self.cheapest[pair] = *complete;
+            self.first[pair] = u32::MAX;
+        }
     }
 
-    /// The nearest node with rows too few, and new prices under which the way there is free;
-    /// nothing if it is further than the heaps can tell.
-    fn find_path(&mut self) -> Option<usize> {
+    /// Finds the nearest node with rows too few, and prices under which the way there is free.
+    fn find_path(&mut self) {
+        loop {
+            self.grow_tree();
+            let k = self.k();
+            let mut v = self.tree.target;
+            let mut doubtful = None;
+            while self.excess[v] <= 0 {
+                let u = self.tree.from[v];
+                if u != k && v != k && self.first[u * k + v] == u32::MAX {
+                    doubtful = Some(u);
+                }
+                v = u;
+            }
+            match doubtful {
+                Some(column) => self.refill(column),
+                None => break,
+            }
+        }
+        let length = self.tree.distance[self.tree.target];
+        for (price, &d) in self.prices.iter_mut().zip(&self.tree.distance) {
+            *price += length - d.min(length);
+        }
+    }
+
+    /// Dijkstra's algorithm up to the first node with rows too few.
+    fn grow_tree(&mut self) {
         let k = self.k();
-        let drift = self.prices.iter().zip(&self.start).map(|(p, s)| p - s);
-        let (low, high) = drift
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| (low.min(d), high.max(d)));
-        let limit = self.reach - (high - low);
         let tree = &mut self.tree;
         tree.settled.fill(false);
         for (d, &e) in tree.distance.iter_mut().zip(&self.excess) {
             *d = if e > 0 { 0.0 } else { f64::INFINITY };
         }
-        let target = loop {
-            let u = tree.next().filter(|&u| tree.distance[u] <= limit)?;
+        loop {
+            let u = tree.next();
             if self.excess[u] < 0 {
-                break u;
+                tree.target = u;
+                break;
             }
             tree.settled[u] = true;
             let p = self.prices[u];
@@ -240,23 +301,19 @@ impl Network<'_> {
                 }
                 continue;
             }
-            for v in 0..k {
-                tree.relax(u, v, self.cheapest[u * k + v] + self.prices[v] - p);
+            let cheapest = &self.cheapest[u * k..(u + 1) * k];
+            for (v, (w, price)) in cheapest.iter().zip(&self.prices).enumerate() {
+                tree.relax(u, v, w + price - p);
             }
             if self.flow[u] < self.bounds.upper[u] {
                 tree.relax(u, k, self.prices[k] - p);
             }
-        };
-        let length = tree.distance[target];
-        for (price, &d) in self.prices.iter_mut().zip(&tree.distance) {
-            *price += length - d.min(length);
         }
-        Some(target)
     }
 
-    /// Moves rows along the path to `target` while it costs the same, and says how many.
-    fn augment(&mut self, target: usize) -> i64 {
-        let k = self.k();
+    /// Moves rows along the path that was found while it costs the same, and says how many.
+    fn augment(&mut self) -> i64 {
+        let target = self.tree.target;
         let mut path = vec![target];
         let mut source = target;
         while self.excess[source] <= 0 {
@@ -264,37 +321,28 @@ impl Network<'_> {
             path.push(source);
         }
         path.reverse();
-        let costs: Vec<f64> = path.windows(2).map(|w| self.arc_cost(w[0], w[1])).collect();
+        let arcs: Vec<(usize, usize)> = path.windows(2).map(|w| (w[0], w[1])).collect();
+        let costs: Vec<f64> = arcs.iter().map(|&(u, v)| self.arc_cost(u, v)).collect();
         let most = self.excess[source].min(-self.excess[target]);
         let mut moved = 0;
-        while moved < most {
-            let same = path.windows(2).zip(&costs).all(|(w, &c)| self.arc_cost(w[0], w[1]) == c);
-            if !same {
-                break;
-            }
-            for w in path.windows(2) {
-                self.shift(w[0], w[1]);
-            }
+        while moved < most && arcs.iter().zip(&costs).all(|(&(u, v), &c)| self.arc_cost(u, v) == c)
+        {
+            arcs.iter().for_each(|&(u, v)| self.shift(u, v));
             moved += 1;
-            for w in path.windows(2).filter(|w| w[0] != k && w[1] != k) {
-                self.refresh_pair(w[0], w[1]);
-            }
         }
         self.excess[source] -= moved;
         self.excess[target] += moved;
-        for &u in path.iter().filter(|&&u| u != k) {
-            self.refresh(u);
-        }
         moved
     }
 
-    /// The cost of moving one row, infinite where none can move.
+    /// The cost of moving one row, infinite where it is not known that one can move.
     fn arc_cost(&self, u: usize, v: usize) -> f64 {
         let k = self.k();
         let open = match (u == k, v == k) {
             (true, _) => self.flow[v] > self.bounds.lower[v],
             (_, true) => self.flow[u] < self.bounds.upper[u],
-            _ => return self.cheapest[u * k + v],
+            _ if self.first[u * k + v] != u32::MAX => return self.cheapest[u * k + v],
+            _ => false,
         };
         if open { 0.0 } else { f64::INFINITY }
     }
@@ -306,17 +354,32 @@ impl Network<'_> {
         } else if v == k {
             self.flow[u] += 1;
         } else {
-            self.refresh_pair(u, v);
-            let Reverse(offer) = self.heaps[u * k + v].pop().expect("an arc has an offer");
-            self.rows[offer.row as usize].label = v as u32;
-            let mut heaps = std::mem::take(&mut self.heaps);
-            let mut cheapest = std::mem::take(&mut self.cheapest);
-            self.offers_of(offer.row, |b, offer| {
-                heaps[v * k + b].push(Reverse(offer));
-                cheapest[v * k + b] = cheapest[v * k + b].min(offer.cost);
-            });
-            self.heaps = heaps;
-            self.cheapest = cheapest;
+            let row = self.first[u * k + v];
+            // Its margin was that of another column: from now on it counts as near.
+            self.rows[row as usize] = Row { label: v as u32, margin: f32::NEG_INFINITY };
+            for pair in u * k..(u + 1) * k {
+                if self.first[pair] == row {
+                    self.refresh(pair);
+                }
+            }
+            self.welcome(row);
+        }
+    }
+
+    /// Puts a row that is new in its column among its members, and its offers into the heaps.
+    fn welcome(&mut self, row: u32) {
+        let k = self.k();
+        let a = self.rows[row as usize].label as usize;
+        self.members[a].push(row);
+        let costs = self.row_costs(row);
+        let own = f64::from(costs[a]);
+        for (b, &c) in costs.iter().enumerate() {
+            let cost = f64::from(c) - own;
+            let pair = a * k + b;
+            if b != a && cost <= self.offers[pair].complete {
+                self.offers[pair].heap.push(Reverse(Offer { cost, row }));
+                self.refresh(pair);
+            }
         }
     }
 }

@@ -99,15 +99,29 @@ fn decide(row: &[Cell], winners: &[Cell], unique: bool) -> Link {
     }
 }
 
-/// If one input and one output cluster are left, and no other is, they belong together.
+/// If one input and one output cluster are left in a square problem, and all others can have places
+/// of their own, they belong together. Where clusters draw for one place, any of them may be last.
 fn eliminate(links: &mut [Link], ky: usize) {
     let open: Vec<usize> = (0..links.len()).filter(|&x| links[x].targets.is_empty()).collect();
     let taken: Vec<u32> = links.iter().flat_map(|l| &l.targets).map(|t| t.cluster).collect();
     let free: Vec<u32> = (0..ky as u32).filter(|y| !taken.contains(y)).collect();
-    if let ([x], [y]) = (open.as_slice(), free.as_slice()) {
+    if let ([x], [y]) = (open.as_slice(), free.as_slice())
+        && links.len() == ky
+        && can_all_be_placed(links, ky)
+    {
         links[*x].targets = vec![Target { cluster: *y, weight: 1.0 }];
         links[*x].status = LinkStatus::Eliminated;
     }
+}
+
+/// Whether every linked cluster can have one of its targets for itself.
+fn can_all_be_placed(links: &[Link], ky: usize) -> bool {
+    let mut wanted = vec![0.0; links.len() * ky];
+    for (x, link) in links.iter().enumerate() {
+        link.targets.iter().for_each(|t| wanted[x * ky + t.cluster as usize] = 1.0);
+    }
+    let linked = links.iter().filter(|l| !l.targets.is_empty()).count();
+    assign(&wanted, links.len(), ky, Goal::Maximise).total == linked as f64
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 
 use super::assign::AssignRule;
 use super::clustering::{check, relabel_by_first_appearance};
+use super::forest::Forest;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Metric, NOISE};
 use bridged_math::chunks::map_blocks;
 use bridged_math::neighbors::{Neighbors, Own};
@@ -279,28 +280,6 @@ fn join(
         labels[row] = labels[row].min(first);
     }
     Ok((labels, k as usize))
-}
-
-/// Disjoint sets; the root of each is its smallest member.
-struct Forest(Vec<u32>);
-
-impl Forest {
-    fn new(n: usize) -> Self {
-        Self((0..n as u32).collect())
-    }
-
-    fn find(&mut self, mut i: usize) -> usize {
-        while self.0[i] as usize != i {
-            self.0[i] = self.0[self.0[i] as usize];
-            i = self.0[i] as usize;
-        }
-        i
-    }
-
-    fn union(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b)] = a.min(b) as u32;
-    }
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl Clusterer for KMeans {
         let run = |r: usize| -> Result<Run, ClusterError> {
             let start = self.init.centroids(rows, self.k, seed.nth(r))?;
             let run = self.run(rows, start, least_shift, &tick)?;
-            tick(self.max_iter - run.iterations)?;
+            tick(self.max_iter.saturating_sub(run.iterations))?;
             Ok(run)
         };
         let runs: Vec<Run> = if x.data().len() <= SMALL {
@@ -123,7 +123,7 @@ impl Clusterer for KMeans {
 }
 
 /// Keeps only the best so far, so that large data never hold several runs.
-fn best_of(
+pub(super) fn best_of(
     runs: impl Iterator<Item = Result<Run, ClusterError>>,
 ) -> Result<Vec<Run>, ClusterError> {
     let mut best: Option<Run> = None;
@@ -138,17 +138,17 @@ fn best_of(
 }
 
 /// One run from one start.
-struct Run {
-    labels: Vec<u32>,
-    centroids: Matrix,
-    inertia: f64,
-    iterations: u32,
-    converged: bool,
+pub(super) struct Run {
+    pub labels: Vec<u32>,
+    pub centroids: Matrix,
+    pub inertia: f64,
+    pub iterations: u32,
+    pub converged: bool,
 }
 
 impl Run {
     /// The run with the lower inertia; of equals the earlier.
-    fn better(self, other: Run) -> Run {
+    pub fn better(self, other: Run) -> Run {
         if other.inertia < self.inertia { other } else { self }
     }
 }
@@ -250,7 +250,7 @@ fn repair_empty(
 }
 
 /// The mean over the columns of their variance.
-fn mean_variance(x: MatrixRef<'_>) -> f64 {
+pub(super) fn mean_variance(x: MatrixRef<'_>) -> f64 {
     let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
     let total: f64 = chunks::map_blocks(x.rows(), |range| {
         range.map(|i| squared_distance(x.row(i), &mean)).sum::<f64>()

@@ -5,22 +5,31 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod agglomerative;
 mod assign;
+mod balanced;
 mod bounds;
 mod clustering;
 mod dbscan;
 mod error;
+mod forest;
 mod gaussian;
 mod gmm;
+#[cfg(test)]
+mod golden;
 mod init;
 mod kmeans;
+mod minibatch;
 mod moments;
 mod spectral;
 mod sums;
 #[cfg(test)]
 mod testing;
+mod ward;
 
+pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
+pub use balanced::BalancedKMeans;
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{means_of, unit_rows};
 pub use dbscan::{Dbscan, Eps};
@@ -29,6 +38,7 @@ pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
+pub use minibatch::MiniBatchKMeans;
 pub use spectral::Spectral;
 
 use bridged_math::{MatrixRef, Seed, Watch};
@@ -93,8 +103,11 @@ macro_rules! clusterings {
 
 clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
+    BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
+    MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows"),
     GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
     Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
+    Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
     Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise"),
 }
 
@@ -103,8 +116,11 @@ impl ClusterSpec {
     pub fn with_k(mut self, k: usize) -> Self {
         match &mut self {
             Self::KMeans(c) => c.k = k,
+            Self::BalancedKMeans(c) => c.k = k,
+            Self::MiniBatchKMeans(c) => c.k = k,
             Self::GaussianMixture(c) => c.k = k,
             Self::Spectral(c) => c.k = k,
+            Self::Agglomerative(c) => c.k = k,
             Self::Dbscan(_) => {}
         }
         self

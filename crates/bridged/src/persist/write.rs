@@ -86,11 +86,15 @@ impl<'a> Writer<'a> {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let temporary = tempfile::Builder::new()
-            .prefix(".bridged-")
-            .suffix(".tmp")
-            .tempfile_in(folder)
-            .map_err(io)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".bridged-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            // A model is not a secret: whoever may read a new file here may read it.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let temporary = builder.tempfile_in(folder).map_err(io)?;
         let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
         // A map of one key: the order of its keys cannot vary.
         let metadata = HashMap::from([("bridged".to_string(), header)]);
@@ -98,7 +102,10 @@ impl<'a> Writer<'a> {
             safetensors::SafeTensorError::IoError(e) => io(e),
             other => io(std::io::Error::other(other.to_string())),
         })?;
-        temporary.as_file().sync_all().map_err(io)?;
+        // The serialiser has put a file of its own at that path, private and not yet on the disk.
+        let permissions = temporary.as_file().metadata().map_err(io)?.permissions();
+        std::fs::set_permissions(temporary.path(), permissions).map_err(io)?;
+        std::fs::File::open(temporary.path()).and_then(|f| f.sync_all()).map_err(io)?;
         temporary.persist(path).map_err(|e| io(e.error))?;
         Ok(())
     }

@@ -1,0 +1,489 @@
+//! Mini-batch k-means: k-means that looks at a few random rows at a time.
+//!
+//! ```text
+//! for each step:  draw b rows, label each by its nearest centre,
+//!                 c_j ← (N_j c_j + Σ rows of j) / (N_j + n_j),   N_j ← N_j + n_j
+//! ```
+//!
+//! so that every centre is the running mean of the rows that it ever got, and its learning rate
+//! falls as 1/N_j. Centres that get hardly any rows are moved to random rows of the batch. A step
+//! costs O(b k d) whatever the number of rows; one pass over all rows labels them at the end.
+//!
+//! Choose it when even one pass of k-means takes too long; its sum of squares is a few per cent
+//! higher. Labels are those of the nearest learned centre, which stays the rule for new rows;
+//! the centroids reported are the means of the labelled rows.
+//!
+//! Sculley 2010; early stopping and reassignment as in scikit-learn.
+
+use super::assign::AssignRule;
+use super::clustering::{check, unit_rows};
+use super::kmeans::mean_variance;
+use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
+use bridged_math::distance::{Centres, argmin, squared_distance};
+use bridged_math::seed::Rng;
+use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use rand::RngExt;
+use rand::seq::index;
+use serde::{Deserialize, Serialize};
+
+/// k-means on random batches of rows.
+///
+/// ```
+/// use bridged::cluster::{Clusterer, MiniBatchKMeans};
+/// use bridged::math::{Matrix, Seed, Silent};
+///
+/// let x = Matrix::from_fn(3000, 1, |i, _| (i % 3) as f32 * 10.0 + (i % 7) as f32 * 0.1);
+/// let spec = MiniBatchKMeans { k: 3, ..MiniBatchKMeans::default() };
+/// let clustering = spec.fit(x.view(), Seed(0), &Silent)?;
+/// assert_eq!(clustering.sizes, [1000, 1000, 1000]);
+/// # Ok::<(), bridged::cluster::ClusterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MiniBatchKMeans {
+    /// The number of clusters.
+    pub k: usize,
+    /// Rows of a batch, drawn with replacement; more make each step better and dearer.
+    pub batch_size: usize,
+    /// The most passes: `max_iter` × rows are drawn at most.
+    pub max_iter: u32,
+    /// The most steps, instead of `max_iter`.
+    pub steps: Option<u32>,
+    /// Where the centres start.
+    pub init: Init,
+    /// Starts that are tried; the one that fits a sample best is taken.
+    pub restarts: u32,
+    /// Stop when Σ ‖shift of a centre‖² of a step falls to `tol` × the mean variance of the
+    /// columns; 0 switches this off.
+    pub tol: f64,
+    /// Stop after so many steps without a lower smoothed inertia; none never stops for this.
+    pub max_no_improvement: Option<u32>,
+    /// Centres with fewer rows than this part of the most frequent centre's are moved to random
+    /// rows; 0 switches this off.
+    pub reassignment_ratio: f64,
+    /// Euclidean, or cosine for spherical k-means.
+    pub metric: Metric,
+}
+
+impl Default for MiniBatchKMeans {
+    fn default() -> Self {
+        Self {
+            k: 8,
+            batch_size: 1024,
+            max_iter: 100,
+            steps: None,
+            init: Init::PlusPlus,
+            restarts: 3,
+            tol: 0.0,
+            max_no_improvement: Some(10),
+            reassignment_ratio: 0.01,
+            metric: Metric::Euclidean,
+        }
+    }
+}
+
+impl Clusterer for MiniBatchKMeans {
+    fn fit(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        check(x, self.k)?;
+        self.check_parameters()?;
+        let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
+        let rows = unit.as_ref().map_or(x, Matrix::view);
+        let batch = self.batch_size.min(x.rows());
+        let least_shift = if self.tol > 0.0 { self.tol * mean_variance(rows) } else { 0.0 };
+        let steps = match self.steps {
+            Some(steps) => u64::from(steps),
+            None => u64::from(self.max_iter) * x.rows() as u64 / batch as u64,
+        };
+        let stage = Stage::begin(watch, "minibatch", Some(steps))?;
+        let mut learner = Learner::new(self.start(rows, batch, seed)?, self.metric);
+        let mut progress = Progress::default();
+        let mut rng = seed.child("batches").rng();
+        let (mut done, mut converged) = (0, false);
+        while done < steps && !converged {
+            let drawn: Vec<usize> = (0..batch).map(|_| rng.random_range(0..rows.rows())).collect();
+            let Step { inertia, shift } = learner.step(rows, &drawn);
+            learner.reassign(rows, &drawn, self.reassignment_ratio, &mut rng);
+            done += 1;
+            stage.step(done)?;
+            let weight = (2.0 * batch as f64 / (rows.rows() as f64 + 1.0)).min(1.0);
+            // The first batch measures the start, not the progress.
+            let stuck = done > 1 && progress.stuck(inertia, weight, self.max_no_improvement);
+            converged = stuck || (done > 1 && self.tol > 0.0 && shift <= least_shift);
+        }
+        let mut clustering = self.finish(x, rows, learner.centres);
+        clustering.iterations = done as u32;
+        clustering.converged = converged;
+        Ok(clustering)
+    }
+}
+
+impl MiniBatchKMeans {
+    fn check_parameters(&self) -> Result<(), ClusterError> {
+        if self.batch_size == 0 {
+            return Err(ClusterError::BadParameter {
+                name: "batch_size",
+                need: "at least 1",
+                got: 0.0,
+            });
+        }
+        if !(0.0..=1.0).contains(&self.reassignment_ratio) {
+            return Err(ClusterError::BadParameter {
+                name: "reassignment_ratio",
+                need: "between 0 and 1",
+                got: self.reassignment_ratio,
+            });
+        }
+        Ok(())
+    }
+
+    /// Of several starts, each found on a sample, the one that fits another sample best.
+    fn start(&self, x: MatrixRef<'_>, batch: usize, seed: Seed) -> Result<Matrix, ClusterError> {
+        let size = (3 * batch).max(3 * self.k).min(x.rows());
+        let sample = |seed: Seed| {
+            let mut rows = index::sample(&mut seed.rng(), x.rows(), size).into_vec();
+            rows.sort_unstable();
+            x.select(rows)
+        };
+        let seed = seed.child("start");
+        let judges = sample(seed.child("judges"));
+        let mut best: Option<(f64, Matrix)> = None;
+        for r in 0..self.init.useful_restarts(self.restarts) as usize {
+            let rows = sample(seed.child("sample").nth(r));
+            let centres = self.init.centroids(rows.view(), self.k, seed.nth(r))?;
+            let centres = on_sphere(centres, self.metric);
+            let inertia = label(judges.view(), &Centres::new(centres.view())).1;
+            if best.as_ref().is_none_or(|(least, _)| inertia < *least) {
+                best = Some((inertia, centres));
+            }
+        }
+        Ok(best.expect("at least one start is made").1)
+    }
+
+    /// Labels all rows by their nearest centre, and gives every cluster at least one.
+    fn finish(&self, x: MatrixRef<'_>, rows: MatrixRef<'_>, mut centres: Matrix) -> Clustering {
+        let mut labels = Centres::new(centres.view()).nearest(rows);
+        // A centre that got no row moves to the row that is worst off, which may draw others.
+        for _ in 0..3 {
+            let empty = empty_clusters(&labels, self.k);
+            if empty.is_empty() {
+                break;
+            }
+            let worst = worst_off(rows, &labels, &centres);
+            for (&j, &i) in empty.iter().zip(&worst) {
+                centres.row_mut(j).copy_from_slice(rows.row(i));
+            }
+            labels = Centres::new(centres.view()).nearest(rows);
+        }
+        // With fewer distinct rows than clusters, equals must part.
+        let mut sizes = vec![0u32; self.k];
+        labels.iter().for_each(|&l| sizes[l as usize] += 1);
+        let mut candidates = worst_off(rows, &labels, &centres).into_iter();
+        for j in empty_clusters(&labels, self.k) {
+            let i = candidates
+                .find(|&i| sizes[labels[i] as usize] > 1)
+                .expect("k is at most the number of rows, so some cluster has two");
+            sizes[labels[i] as usize] -= 1;
+            labels[i] = j as u32;
+            sizes[j] = 1;
+            centres.row_mut(j).copy_from_slice(rows.row(i));
+        }
+        let rule = AssignRule::Nearest { centres, metric: self.metric };
+        Clustering::from_labels(x, labels, self.k, rule)
+    }
+}
+
+fn on_sphere(centres: Matrix, metric: Metric) -> Matrix {
+    match metric {
+        Metric::Euclidean => centres,
+        Metric::Cosine => unit_rows(centres.view()),
+    }
+}
+
+fn empty_clusters(labels: &[u32], k: usize) -> Vec<usize> {
+    let mut used = vec![false; k];
+    labels.iter().for_each(|&l| used[l as usize] = true);
+    (0..k).filter(|&j| !used[j]).collect()
+}
+
+/// All rows, the furthest from its centre first; of equals the first.
+fn worst_off(x: MatrixRef<'_>, labels: &[u32], centres: &Matrix) -> Vec<usize> {
+    let away: Vec<f64> = chunks::map_blocks(x.rows(), |range| {
+        range
+            .map(|i| squared_distance(x.row(i), centres.row(labels[i] as usize)))
+            .collect::<Vec<_>>()
+    })
+    .concat();
+    let mut order: Vec<usize> = (0..x.rows()).collect();
+    order.sort_by(|&a, &b| away[b].total_cmp(&away[a]).then(a.cmp(&b)));
+    order
+}
+
+/// The nearest centre of each row, and Σ ‖row − its centre‖².
+fn label(x: MatrixRef<'_>, centres: &Centres) -> (Vec<u32>, f64) {
+    let all: Vec<usize> = (0..x.rows()).collect();
+    label_drawn(x, &all, centres)
+}
+
+/// The same for the rows `drawn`.
+fn label_drawn(x: MatrixRef<'_>, drawn: &[usize], centres: &Centres) -> (Vec<u32>, f64) {
+    let parts = chunks::map_blocks(drawn.len(), |range| {
+        let rows = x.select(drawn[range].iter().copied());
+        let (mut labels, mut inertia) = (Vec::with_capacity(rows.rows()), 0.0);
+        centres.for_each_scores(rows.view(), |i, scores| {
+            let j = argmin(scores);
+            let base = squared_distance(rows.row(i), centres.shift());
+            inertia += (base + 2.0 * f64::from(scores[j])).max(0.0);
+            labels.push(j as u32);
+        });
+        (labels, inertia)
+    });
+    let inertia = parts.iter().map(|(_, inertia)| inertia).sum();
+    (parts.into_iter().flat_map(|(labels, _)| labels).collect(), inertia)
+}
+
+/// Centres that learn.
+struct Learner {
+    centres: Matrix,  // (k, d)
+    counts: Vec<f64>, // (k), the rows that each centre got so far
+    sums: Vec<f64>,   // (k, d), of the batch
+    since_reassignment: usize,
+    metric: Metric,
+}
+
+/// What a step did.
+struct Step {
+    /// Σ ‖row − nearest centre‖² over the batch before the step, for each row.
+    inertia: f64,
+    /// Σ ‖shift of a centre‖².
+    shift: f64,
+}
+
+impl Learner {
+    fn new(centres: Matrix, metric: Metric) -> Self {
+        let (k, d) = (centres.rows(), centres.cols());
+        let (counts, sums) = (vec![0.0; k], vec![0.0; k * d]);
+        Self { centres, counts, sums, since_reassignment: 0, metric }
+    }
+
+    /// Learns from the rows `drawn`.
+    fn step(&mut self, x: MatrixRef<'_>, drawn: &[usize]) -> Step {
+        let (k, d) = (self.centres.rows(), self.centres.cols());
+        let (labels, inertia) = label_drawn(x, drawn, &Centres::new(self.centres.view()));
+        self.sums.fill(0.0);
+        let mut got = vec![0.0f64; k];
+        for (&i, &j) in drawn.iter().zip(&labels) {
+            let j = j as usize;
+            got[j] += 1.0;
+            for (s, &v) in self.sums[j * d..(j + 1) * d].iter_mut().zip(x.row(i)) {
+                *s += f64::from(v);
+            }
+        }
+        let mut next = self.centres.clone();
+        for j in (0..k).filter(|&j| got[j] > 0.0) {
+            let count = self.counts[j] + got[j];
+            for (c, s) in next.row_mut(j).iter_mut().zip(&self.sums[j * d..]) {
+                *c = ((f64::from(*c) * self.counts[j] + s) / count) as f32;
+            }
+            self.counts[j] = count;
+        }
+        let next = on_sphere(next, self.metric);
+        let shift = squared_distance(next.data(), self.centres.data());
+        self.centres = next;
+        Step { inertia: inertia / drawn.len() as f64, shift }
+    }
+
+    /// Moves centres that starve to random rows of the batch, once every 10 k rows or when a
+    /// centre never got any.
+    fn reassign(&mut self, x: MatrixRef<'_>, drawn: &[usize], ratio: f64, rng: &mut Rng) {
+        self.since_reassignment += drawn.len();
+        let k = self.counts.len();
+        let due = self.since_reassignment >= 10 * k || self.counts.contains(&0.0);
+        if !due || ratio <= 0.0 {
+            return;
+        }
+        self.since_reassignment = 0;
+        let most = self.counts.iter().copied().fold(0.0, f64::max);
+        let mut starving: Vec<usize> = (0..k).filter(|&j| self.counts[j] < ratio * most).collect();
+        starving.sort_by(|&a, &b| self.counts[a].total_cmp(&self.counts[b]).then(a.cmp(&b)));
+        starving.truncate(drawn.len() / 2);
+        if starving.is_empty() {
+            return;
+        }
+        // A count like the least of the others keeps it from being moved again at once.
+        let others = (0..k).filter(|j| !starving.contains(j)).map(|j| self.counts[j]);
+        let count = others.fold(f64::INFINITY, f64::min);
+        let rows = index::sample(rng, drawn.len(), starving.len());
+        for (&j, at) in starving.iter().zip(rows) {
+            self.centres.row_mut(j).copy_from_slice(x.row(drawn[at]));
+            self.counts[j] = if count.is_finite() { count } else { 0.0 };
+        }
+    }
+}
+
+/// The smoothed inertia of the batches, and how long it has not fallen.
+#[derive(Default)]
+struct Progress {
+    smoothed: Option<f64>,
+    least: Option<f64>,
+    without_improvement: u32,
+}
+
+impl Progress {
+    fn stuck(&mut self, inertia: f64, weight: f64, patience: Option<u32>) -> bool {
+        let smoothed = self.smoothed.map_or(inertia, |s| s * (1.0 - weight) + inertia * weight);
+        self.smoothed = Some(smoothed);
+        if self.least.is_none_or(|least| smoothed < least) {
+            self.least = Some(smoothed);
+            self.without_improvement = 0;
+        } else {
+            self.without_improvement += 1;
+        }
+        patience.is_some_and(|patience| self.without_improvement >= patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::{Event, Silent};
+    use std::ops::ControlFlow;
+
+    fn blobs(n: usize, d: usize, k: usize, spread: f32, seed: u64) -> Matrix {
+        let mut rng = Seed(seed).rng();
+        let means = Matrix::from_fn(k, d, |_, _| 10.0 * rng.random::<f32>());
+        Matrix::from_fn(n, d, |i, j| {
+            means.row((i * i) % k)[j] + spread * (rng.random::<f32>() - 0.5)
+        })
+    }
+
+    fn fit(spec: &MiniBatchKMeans, x: &Matrix) -> Clustering {
+        let clustering = spec.fit(x.view(), Seed(1), &Silent).unwrap();
+        assert_eq!(clustering.labels.len(), x.rows());
+        assert_eq!(clustering.k(), spec.k);
+        let mut sizes = vec![0u32; spec.k];
+        clustering.labels.iter().for_each(|&l| sizes[l as usize] += 1);
+        assert_eq!(clustering.sizes, sizes);
+        assert!(sizes.iter().all(|&s| s > 0), "{sizes:?}");
+        clustering
+    }
+
+    #[test]
+    fn one_cluster_is_the_mean_of_all_rows() {
+        let x = blobs(100, 3, 4, 1.0, 1);
+        let clustering = fit(&MiniBatchKMeans { k: 1, ..MiniBatchKMeans::default() }, &x);
+        let mean: Vec<f32> = x.view().mean_row().into_iter().map(|v| v as f32).collect();
+        assert_eq!(clustering.centroids.row(0), mean);
+    }
+
+    #[test]
+    fn as_many_clusters_as_rows_are_the_rows() {
+        let x = blobs(20, 2, 20, 1.0, 2);
+        let clustering = fit(&MiniBatchKMeans { k: 20, ..MiniBatchKMeans::default() }, &x);
+        assert_eq!(clustering.inertia, 0.0);
+    }
+
+    #[test]
+    fn one_column_constant_rows_and_duplicates_are_clustered() {
+        let line = Matrix::from_fn(50, 1, |i, _| (i * i) as f32);
+        fit(&MiniBatchKMeans { k: 7, ..MiniBatchKMeans::default() }, &line);
+        let constant = Matrix::from_fn(30, 3, |_, j| j as f32);
+        assert_eq!(
+            fit(&MiniBatchKMeans { k: 4, ..MiniBatchKMeans::default() }, &constant).inertia,
+            0.0
+        );
+        let pairs = Matrix::from_fn(60, 2, |i, j| (i % 3 * (j + 1)) as f32);
+        fit(&MiniBatchKMeans { k: 5, ..MiniBatchKMeans::default() }, &pairs);
+    }
+
+    #[test]
+    fn the_result_does_not_depend_on_the_threads() {
+        let x = blobs(3_000, 20, 6, 12.0, 3);
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            let spec = MiniBatchKMeans { k: 6, restarts: 3, metric, ..MiniBatchKMeans::default() };
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| fit(&spec, &x))
+            };
+            assert_eq!(on(1), on(4));
+        }
+    }
+
+    #[test]
+    fn a_watch_can_stop_it() {
+        struct Stop;
+        impl Watch for Stop {
+            fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+                match event {
+                    Event::Step { .. } => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            }
+        }
+        let x = blobs(200, 3, 4, 5.0, 4);
+        let result =
+            MiniBatchKMeans { k: 4, ..MiniBatchKMeans::default() }.fit(x.view(), Seed(0), &Stop);
+        assert_eq!(result.unwrap_err(), ClusterError::Cancelled(bridged_math::Cancelled));
+    }
+
+    #[test]
+    fn labels_are_those_of_the_rule_and_centroids_their_means() {
+        let x = blobs(5_000, 8, 10, 6.0, 5);
+        let clustering = fit(&MiniBatchKMeans { k: 10, ..MiniBatchKMeans::default() }, &x);
+        assert_eq!(clustering.assign(x.view()), clustering.labels);
+        let (means, _) = super::super::clustering::means_of(x.view(), &clustering.labels, 10);
+        assert_eq!(clustering.centroids, means);
+    }
+
+    #[test]
+    fn it_comes_close_to_k_means() {
+        let x = blobs(20_000, 8, 10, 6.0, 6);
+        let clustering = fit(&MiniBatchKMeans { k: 10, ..MiniBatchKMeans::default() }, &x);
+        let full = crate::cluster::KMeans { k: 10, ..Default::default() };
+        let full = full.fit(x.view(), Seed(1), &Silent).unwrap();
+        assert!(clustering.inertia < 1.1 * full.inertia, "{} {}", clustering.inertia, full.inertia);
+    }
+
+    #[test]
+    fn the_steps_asked_for_are_made() {
+        let x = blobs(2_000, 4, 5, 6.0, 7);
+        let spec = MiniBatchKMeans {
+            k: 5,
+            steps: Some(17),
+            max_no_improvement: None,
+            ..MiniBatchKMeans::default()
+        };
+        let clustering = fit(&spec, &x);
+        assert_eq!((clustering.iterations, clustering.converged), (17, false));
+    }
+
+    #[test]
+    fn a_starved_centre_moves_to_a_row() {
+        let x = blobs(2_000, 2, 3, 1.0, 8);
+        let mut start = x.view().select([0, 1, 2]);
+        start.row_mut(2).fill(1e6);
+        let spec = MiniBatchKMeans { k: 3, init: Init::Given(start), ..MiniBatchKMeans::default() };
+        let clustering = fit(&spec, &x);
+        assert!(clustering.centroids.data().iter().all(|v| v.abs() < 1e3));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let x = Matrix::zeros(4, 1);
+        let error =
+            |spec: MiniBatchKMeans| spec.fit(x.view(), Seed(0), &Silent).unwrap_err().to_string();
+        let spec = MiniBatchKMeans { k: 2, ..MiniBatchKMeans::default() };
+        assert_eq!(
+            error(MiniBatchKMeans { batch_size: 0, ..spec.clone() }),
+            "`batch_size` must be at least 1, got 0"
+        );
+        assert_eq!(
+            error(MiniBatchKMeans { reassignment_ratio: 2.0, ..spec }),
+            "`reassignment_ratio` must be between 0 and 1, got 2"
+        );
+    }
+}
