@@ -7,7 +7,7 @@ use bridged::{BridgedModel, Direction, Side, Source};
 use std::io::{self, Write};
 
 /// How wide a list of members may be.
-const MEMBERS: usize = 36;
+const MEMBERS: usize = 40;
 
 /// Which carried column stands for the rows of each side.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,18 +184,20 @@ pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()>
         ("σ", Align::Right),
         ("Δ/σ", Align::Right),
         ("bound on ε", Align::Right),
+        ("applies", Align::Left),
     ]);
     for (name, side) in [("x", &model.x), ("y", &model.y)] {
         let s = &side.separation;
         let or_dash = |v: Option<f64>| v.map_or("–".to_string(), number);
-        let applies = if s.applies { "" } else { " (clusters too blurred for it to hold)" };
+        let applies = if s.applies { "yes" } else { "no: the clusters are too blurred" };
         grid.row(vec![
             name.to_string(),
             side.k().to_string(),
             or_dash(s.delta),
             number(s.sigma),
             or_dash(s.ratio),
-            format!("{}{applies}", or_dash(s.bound)),
+            or_dash(s.bound),
+            applies.to_string(),
         ]);
     }
     grid.print(out)
