@@ -5,6 +5,7 @@ use bridged::bridge::Link;
 use bridged::math::distance::squared_distance;
 use bridged::{BridgedModel, Direction, Side, Source};
 use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// How wide a list of members may be.
 const MEMBERS: usize = 40;
@@ -61,24 +62,22 @@ pub fn members(side: &Side, cluster: u32, most: usize) -> Vec<usize> {
     rows
 }
 
-/// As many of the most typical members as fit.
+/// As many of the most typical members as fit, each title once.
 fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
-    let names: Vec<String> =
-        members(side, cluster, 8).into_iter().map(|row| title(side, row, column)).collect();
-    let short = names.iter().all(|n| n.chars().count() <= 4);
-    let mut list = String::new();
-    for name in names.iter().take(if short { 8 } else { 3 }) {
-        let joined = match (list.is_empty(), short) {
-            (true, _) => name.clone(),
-            (false, true) => format!("{list} {name}"),
-            (false, false) => format!("{list}, {name}"),
-        };
-        if !list.is_empty() && joined.chars().count() > MEMBERS {
-            break;
+    let mut names: Vec<String> = Vec::new();
+    for row in members(side, cluster, 24) {
+        let name = title(side, row, column);
+        if !names.contains(&name) {
+            names.push(name);
         }
-        list = joined;
     }
-    cut(&list, MEMBERS)
+    let glyphs = names.iter().all(|n| n.width() <= 2);
+    let (most, separator) = if glyphs { (8, " ") } else { (3, ", ") };
+    names.truncate(most);
+    while names.len() > 1 && names.join(separator).width() > MEMBERS {
+        names.pop();
+    }
+    cut(&names.join(separator), MEMBERS)
 }
 
 /// Prints the links of one direction.
