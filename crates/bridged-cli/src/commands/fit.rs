@@ -8,7 +8,7 @@ use crate::progress::Talk;
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
-use bridged::refine::{Alpha, RefineKind};
+use bridged::refine::{Alpha, Refine, RefineKind};
 use bridged::scale::Scale;
 use bridged::{
     BridgedClustering, BridgedModel, Direction, KeepRows, PairRows, Problem, SideSpec, Uncovered,
@@ -180,24 +180,28 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
 
 impl Args {
     fn spec(&self) -> Result<BridgedClustering> {
-        let mut spec = BridgedClustering::default();
-        spec.x = self.side(&self.x_cluster, self.x_clusters, self.x_scale, "x")?;
-        spec.y = self.side(&self.y_cluster, self.y_clusters, self.y_scale, "y")?;
-        if let Some(rule) = &self.bridge {
-            spec.bridge = BridgeSpec::named(rule).expect("clap accepts listed rules only");
-        }
-        spec.uncovered = match self.uncovered {
-            None | Some(UncoveredArg::Mean) => Uncovered::Mean,
-            Some(UncoveredArg::Nearest) => Uncovered::Nearest,
-            Some(UncoveredArg::Abstain) => Uncovered::Abstain,
+        let refine = Refine {
+            kind: self.refine.unwrap_or_default(),
+            alpha: self.alpha.unwrap_or_default(),
+            ..Refine::default()
         };
-        spec.refine.kind = self.refine.unwrap_or_default();
-        spec.refine.alpha = self.alpha.unwrap_or_default();
-        if self.alpha.is_some() && spec.refine.kind == RefineKind::None {
+        if self.alpha.is_some() && refine.kind == RefineKind::None {
             return Err(usage("--alpha needs --refine supervised or --refine supervised-centroid"));
         }
-        spec.pair_rows = if self.pairs_apart { PairRows::Apart } else { PairRows::Pooled };
-        spec.keep_rows = if self.no_rows { KeepRows::No } else { KeepRows::Yes };
+        let rule = self.bridge.as_deref().and_then(BridgeSpec::named);
+        let spec = BridgedClustering {
+            x: self.side(&self.x_cluster, self.x_clusters, self.x_scale, "x")?,
+            y: self.side(&self.y_cluster, self.y_clusters, self.y_scale, "y")?,
+            bridge: rule.unwrap_or_default(),
+            uncovered: match self.uncovered {
+                None | Some(UncoveredArg::Mean) => Uncovered::Mean,
+                Some(UncoveredArg::Nearest) => Uncovered::Nearest,
+                Some(UncoveredArg::Abstain) => Uncovered::Abstain,
+            },
+            refine,
+            pair_rows: if self.pairs_apart { PairRows::Apart } else { PairRows::Pooled },
+            keep_rows: if self.no_rows { KeepRows::No } else { KeepRows::Yes },
+        };
         set(spec, &self.set)
     }
 
