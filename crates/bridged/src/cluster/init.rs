@@ -9,9 +9,9 @@
 //! would otherwise cost more than the iterations that follow.
 
 use crate::cluster::ClusterError;
-use bridged_math::distance::Centres;
+use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::seed::Rng;
-use bridged_math::{Matrix, MatrixRef, Seed};
+use bridged_math::{Matrix, MatrixRef, Seed, chunks};
 use rand::RngExt;
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,8 @@ fn plus_plus_on(x: MatrixRef<'_>, k: usize, rng: &mut Rng) -> Matrix {
     let n = x.rows();
     let trials = 2 + (k as f64).ln() as usize;
     let mut chosen = vec![rng.random_range(0..n)];
-    let mut closest = squared_distances_to(x, &chosen); // (n)
+    let from = Origin::new(x);
+    let mut closest = from.squared_distances(&chosen); // (n)
     while chosen.len() < k {
         let potential: f64 = closest.iter().map(|&v| f64::from(v)).sum();
         if potential <= 0.0 {
@@ -91,7 +92,7 @@ fn plus_plus_on(x: MatrixRef<'_>, k: usize, rng: &mut Rng) -> Matrix {
         }
         let candidates: Vec<usize> =
             (0..trials).map(|_| draw(&closest, rng.random::<f64>() * potential)).collect();
-        let distances = squared_distances_to(x, &candidates); // (n, trials)
+        let distances = from.squared_distances(&candidates); // (n, trials)
         let mut potentials = vec![0.0f64; trials];
         for (row, &c) in distances.chunks_exact(trials).zip(&closest) {
             for (p, &d) in potentials.iter_mut().zip(row) {
@@ -110,9 +111,38 @@ fn plus_plus_on(x: MatrixRef<'_>, k: usize, rng: &mut Rng) -> Matrix {
     x.select(chosen)
 }
 
-/// The squared distance of every row to each of the rows `to`, (n, to.len()).
-fn squared_distances_to(x: MatrixRef<'_>, to: &[usize]) -> Vec<f32> {
-    Centres::new(x.select(to.iter().copied()).view()).squared_distances(x)
+/// Distances between rows, with what does not change from draw to draw computed once.
+struct Origin<'a> {
+    x: MatrixRef<'a>,
+    mean: Vec<f32>,
+    from_mean: Vec<f64>, // (n), ‖row − mean‖²
+}
+
+impl<'a> Origin<'a> {
+    fn new(x: MatrixRef<'a>) -> Self {
+        let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
+        let from_mean = chunks::map_blocks(x.rows(), |range| {
+            range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<_>>()
+        });
+        Self { x, mean, from_mean: from_mean.concat() }
+    }
+
+    /// The squared distance of every row to each of the rows `to`, (n, to.len()).
+    fn squared_distances(&self, to: &[usize]) -> Vec<f32> {
+        let to = self.x.select(to.iter().copied());
+        let centres = Centres::with_shift(to.view(), self.mean.clone());
+        let k = centres.len();
+        let mut out = vec![0.0f32; self.x.rows() * k];
+        chunks::map_blocks_mut(&mut out, k, |range, out| {
+            let base = &self.from_mean[range.clone()];
+            centres.for_each_scores(self.x.slice(range), |i, scores| {
+                for (o, &s) in out[i * k..(i + 1) * k].iter_mut().zip(scores) {
+                    *o = (base[i] + 2.0 * f64::from(s)).max(0.0) as f32;
+                }
+            });
+        });
+        out
+    }
 }
 
 /// The first position at which the running sum of `weights` exceeds `at`; never one of weight 0.
