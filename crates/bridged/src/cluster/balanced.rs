@@ -175,6 +175,9 @@ struct Lloyd<'a> {
 /// One run under way.
 struct Trial {
     centroids: Matrix,
+    /// Which centroids the costs do not know yet.
+    moved: Vec<bool>,
+    costs: Vec<f32>, // (n, k)
     transport: Transport,
     labels: Vec<u32>,
     sums: Option<Sums>,
@@ -186,6 +189,8 @@ struct Trial {
 impl Trial {
     fn new(centroids: Matrix, transport: Transport) -> Self {
         Self {
+            moved: vec![true; centroids.rows()],
+            costs: Vec::new(),
             centroids,
             transport,
             labels: Vec::new(),
@@ -194,6 +199,11 @@ impl Trial {
             converged: false,
             finished: false,
         }
+    }
+
+    fn moved_centroids(&self) -> impl Iterator<Item = &f32> {
+        let rows = self.centroids.view().iter_rows().zip(&self.moved);
+        rows.filter(|(_, moved)| **moved).flat_map(|(row, _)| row)
     }
 }
 
@@ -204,55 +214,76 @@ impl Lloyd<'_> {
         mut trials: Vec<Trial>,
         tick: impl Fn(u64) -> Result<(), Cancelled>,
     ) -> Result<Vec<Run>, ClusterError> {
-        let mut costs = Vec::new();
+        let mut scratch = Vec::new();
         let mut done = 0;
         loop {
             let mut active: Vec<&mut Trial> = trials.iter_mut().filter(|t| !t.finished).collect();
             if active.is_empty() {
                 break;
             }
-            self.score(&active, &mut costs);
-            let several = active.len();
-            let stepped = active.par_iter_mut().enumerate().map(|(t, trial)| {
-                if several == 1 {
-                    return self.step(trial, &costs);
-                }
-                // The columns of this trial.
-                let k = trial.centroids.rows();
-                let mut own = Vec::with_capacity(costs.len() / several);
-                costs
-                    .chunks_exact(several * k)
-                    .for_each(|row| own.extend_from_slice(&row[t * k..(t + 1) * k]));
-                self.step(trial, &own)
-            });
-            stepped.collect::<Result<Vec<()>, _>>()?;
+            self.score(&mut active, &mut scratch);
+            active.par_iter_mut().map(|trial| self.step(trial)).collect::<Result<Vec<()>, _>>()?;
             done += active.len() as u64;
             tick(done)?;
         }
         Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
     }
 
-    /// Half the squared distance of every row to the centroids of all trials, less a part that is
-    /// the same for all centroids of a row, into `costs` (n, trials · k).
-    fn score(&self, trials: &[&mut Trial], costs: &mut Vec<f32>) {
-        let k: usize = trials.iter().map(|t| t.centroids.rows()).sum();
-        let stacked = trials.iter().flat_map(|t| t.centroids.data()).copied().collect();
-        let stacked = Matrix::new(k, self.x.cols(), stacked).expect("whole centroids");
-        // A fixed shift: a distance does not depend on which other trials are still under way.
-        let centres = Centres::with_shift(stacked.view(), self.mean.clone());
-        costs.resize(self.x.rows() * k, 0.0);
-        chunks::map_blocks_mut(costs, k, |range, costs| {
-            for (t, costs) in costs.chunks_mut(TILE * k).enumerate() {
+    /// Brings the costs of all trials up to date: half the squared distance of every row to each
+    /// centroid, less a part that is the same for all centroids of a row. Late iterations leave
+    /// many centroids where they are; only the others are multiplied with the rows, those of all
+    /// trials at once.
+    fn score(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) {
+        let (n, d) = (self.x.rows(), self.x.cols());
+        let moved: Vec<f32> = trials.iter().flat_map(|t| t.moved_centroids()).copied().collect();
+        let width = moved.len() / d;
+        let moved = Matrix::new(width, d, moved).expect("whole centroids");
+        // A fixed shift: a cost does not depend on which other centroids are in the product.
+        let centres = Centres::with_shift(moved.view(), self.mean.clone());
+        if let [trial] = trials
+            && trial.moved.iter().all(|&moved| moved)
+        {
+            trial.costs.resize(n * width, 0.0);
+            self.product(&centres, &mut trial.costs);
+            return;
+        }
+        scratch.resize(n * width, 0.0);
+        self.product(&centres, scratch);
+        let mut next = 0;
+        let from: Vec<usize> = trials
+            .iter()
+            .map(|t| {
+                let from = next;
+                next += t.moved.iter().filter(|&&moved| moved).count();
+                from
+            })
+            .collect();
+        trials.par_iter_mut().zip(from).for_each(|(trial, from)| {
+            let k = trial.moved.len();
+            let columns: Vec<usize> = (0..k).filter(|&j| trial.moved[j]).collect();
+            trial.costs.resize(n * k, 0.0);
+            let rows = trial.costs.chunks_exact_mut(k).zip(scratch.chunks_exact(width));
+            for (costs, new) in rows {
+                columns.iter().zip(&new[from..]).for_each(|(&j, &v)| costs[j] = v);
+            }
+        });
+    }
+
+    /// The scores of all rows, (n, centres).
+    fn product(&self, centres: &Centres, out: &mut [f32]) {
+        let k = centres.len();
+        chunks::map_blocks_mut(out, k, |range, out| {
+            for (t, out) in out.chunks_mut(TILE * k).enumerate() {
                 let from = range.start + t * TILE;
-                centres.scores(self.x.slice(from..from + costs.len() / k), costs);
+                centres.scores(self.x.slice(from..from + out.len() / k), out);
             }
         });
     }
 
     /// Assigns the rows and moves the centroids to the means.
-    fn step(&self, trial: &mut Trial, costs: &[f32]) -> Result<(), ClusterError> {
+    fn step(&self, trial: &mut Trial) -> Result<(), ClusterError> {
         let k = trial.centroids.rows();
-        trial.transport.solve(costs).map_err(|e| {
+        trial.transport.solve(&trial.costs).map_err(|e| {
             ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
         })?;
         trial.iterations += 1;
@@ -263,7 +294,7 @@ impl Lloyd<'_> {
             }
             Some(sums) => {
                 let moves = moves(&trial.labels, &trial.transport);
-                if gain(costs, k, &moves) <= 0.0 {
+                if gain(&trial.costs, k, &moves) <= 0.0 {
                     // The labels are still optimal, and the centroids are their means.
                     trial.converged = true;
                     trial.finished = true;
@@ -276,10 +307,14 @@ impl Lloyd<'_> {
         };
         let next = on_sphere(sums.means(), self.metric);
         let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
+        for (j, moved) in trial.moved.iter_mut().enumerate() {
+            *moved = next.row(j) != trial.centroids.row(j);
+        }
         trial.centroids = next;
         // Once the centroids rest, the rows are assigned to them one last time.
-        trial.finished = trial.converged || trial.iterations >= self.max_iter;
-        trial.converged |= rests;
+        let still = !trial.moved.contains(&true);
+        trial.finished = still || trial.converged || trial.iterations >= self.max_iter;
+        trial.converged |= rests || still;
         Ok(())
     }
 
