@@ -73,6 +73,20 @@ impl Ord for Offer {
     }
 }
 
+/// Keeps the cheapest offers, a few more than `keep`, and returns the cost below which none is
+/// missing.
+fn keep_cheapest(offers: &mut Vec<Reverse<Offer>>, keep: usize) -> f64 {
+    offers.select_nth_unstable_by(keep, |x, y| x.0.cmp(&y.0));
+    offers.truncate(keep + 1);
+    offers[keep].0.cost
+}
+
+/// A bound in single precision that no difference rounded to single precision exceeds if the
+/// difference is at most `cost`.
+fn round_up(cost: f64) -> f32 {
+    (cost + cost.abs() * f64::powi(2.0, -22)) as f32
+}
+
 /// The cheapest offers of one column to another.
 #[derive(Clone, Debug)]
 struct Offers {
@@ -197,19 +211,28 @@ impl<'a> Network<'a> {
         let mut offers = vec![Vec::new(); k];
         let mut complete: Vec<f64> = self.start.iter().map(|p| self.start[a] - p + reach).collect();
         complete[a] = f64::NEG_INFINITY;
+        let mut rough: Vec<f32> = complete.iter().map(|&c| round_up(c)).collect();
         let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
         for &row in self.members[a].iter().filter(near) {
             let costs = self.row_costs(row);
             let own = f64::from(costs[a]);
-            for (b, &c) in costs.iter().enumerate() {
-                let cost = f64::from(c) - own;
-                if cost < complete[b] {
-                    offers[b].push(Reverse(Offer { cost, row }));
-                    if offers[b].len() == 2 * keep {
-                        let by_cost = |x: &Reverse<Offer>, y: &Reverse<Offer>| x.0.cmp(&y.0);
-                        offers[b].select_nth_unstable_by(keep, by_cost);
-                        offers[b].truncate(keep + 1);
-                        complete[b] = offers[b][keep].0.cost;
+            for (at, c) in costs.chunks(8).enumerate() {
+                // Few rows are among the cheapest; eight at a time are ruled out by a rough look.
+                if !c
+                    .iter()
+                    .zip(&rough[8 * at..])
+                    .fold(false, |hit, (c, r)| hit | (c - costs[a] <= *r))
+                {
+                    continue;
+                }
+                for (b, &c) in (8 * at..).zip(c) {
+                    let cost = f64::from(c) - own;
+                    if cost < complete[b] {
+                        offers[b].push(Reverse(Offer { cost, row }));
+                        if offers[b].len() == 2 * keep {
+                            complete[b] = keep_cheapest(&mut offers[b], keep);
+                            rough[b] = round_up(complete[b]);
+                        }
                     }
                 }
             }

@@ -110,13 +110,14 @@ impl Clusterer for BalancedKMeans {
         let at_once = (SIDE_BY_SIDE / (x.rows() * self.k)).clamp(1, restarts);
         let mut best: Option<Run> = None;
         for from in (0..restarts).step_by(at_once) {
-            let trials = (from..(from + at_once).min(restarts)).into_par_iter().map(|r| {
-                let start = self.init.centroids(rows, self.k, seed.nth(r))?;
-                Ok(Trial::new(on_sphere(start, self.metric), Transport::new(bounds.clone())))
+            let seeds: Vec<Seed> =
+                (from..(from + at_once).min(restarts)).map(|r| seed.nth(r)).collect();
+            let starts = self.init.starts(rows, self.k, &seeds)?;
+            let trials = starts.into_iter().map(|start| {
+                Trial::new(on_sphere(start, self.metric), Transport::new(bounds.clone()))
             });
-            let trials = trials.collect::<Result<Vec<_>, ClusterError>>()?;
             let before = from as u64 * u64::from(self.max_iter);
-            let runs = lloyd.run(trials, |done| stage.step(before + done))?;
+            let runs = lloyd.run(trials.collect(), |done| stage.step(before + done))?;
             best = best.into_iter().chain(runs).reduce(Run::better);
         }
         Ok(self.finish(x, best.expect("at least one restart is made")))
