@@ -54,6 +54,31 @@ fn exact(costs: &[f32], prices: &[f64]) -> Row {
     Row { label, margin: ((next - least) * (1.0 - 1e-6)) as f32 }
 }
 
+/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
+pub(super) fn least_moves(costs: &[f32], rows: &[Row], k: usize) -> Vec<f64> {
+    let blocks = map_blocks(rows.len(), |range| {
+        let mut least = vec![f32::INFINITY; k * k];
+        for i in range {
+            let (costs, a) = (&costs[i * k..(i + 1) * k], rows[i].label as usize);
+            for (l, c) in least[a * k..(a + 1) * k].iter_mut().zip(costs) {
+                let cost = c - costs[a];
+                *l = if cost < *l { cost } else { *l };
+            }
+        }
+        least
+    });
+    let least = blocks.into_iter().reduce(|mut least, block| {
+        least.iter_mut().zip(block).for_each(|(l, b)| *l = l.min(b));
+        least
+    });
+    // A difference may have been rounded up by half a unit in its last place, or to infinity.
+    let down = |l: f32| {
+        let l = f64::from(l.min(f32::MAX));
+        l - l.abs() * f64::powi(2.0, -23)
+    };
+    least.into_iter().flatten().map(down).collect()
+}
+
 /// Bins of a histogram of margins; each is twice as wide as the one before.
 const BINS: usize = 16;
 
