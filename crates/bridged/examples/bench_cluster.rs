@@ -10,6 +10,7 @@
 
 use bridged::cluster::{ClusterSpec, Clusterer};
 use bridged::math::{Matrix, Seed, Silent};
+use std::io::Read;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,14 +29,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let spec: ClusterSpec = serde_json::from_value(spec)?;
     let mut seconds = Vec::new();
-    let mut last = None;
+    let (mut inertia, mut iterations, mut converged) = (0.0, 0, false);
     for repeat in 0..repeats {
         let start = Instant::now();
         let clustering = spec.fit(x.view(), Seed(repeat), &Silent)?;
         seconds.push(start.elapsed().as_secs_f64());
-        last = Some((clustering.inertia, clustering.iterations, clustering.converged));
+        (inertia, iterations, converged) =
+            (clustering.inertia, clustering.iterations, clustering.converged);
     }
-    let (inertia, iterations, converged) = last.ok_or("at least one repeat is needed")?;
     println!(
         "{}",
         serde_json::json!({
@@ -47,9 +48,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn read(path: &str, columns: usize) -> Result<Matrix, Box<dyn std::error::Error>> {
-    let bytes = std::fs::read(path)?;
-    let data: Vec<f32> =
-        bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let mut file = std::fs::File::open(path)?;
+    let mut data = Vec::with_capacity(file.metadata()?.len() as usize / 4);
+    let mut buffer = vec![0u8; 4 * columns];
+    while data.len() < data.capacity() {
+        file.read_exact(&mut buffer)?;
+        data.extend(buffer.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+    }
     Ok(Matrix::new(data.len() / columns, columns, data)?)
 }
 

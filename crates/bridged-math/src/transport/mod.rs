@@ -11,18 +11,18 @@
 //!
 //! 1. Prices of the previous call; where they are far off, those of every sixteenth row, solved the
 //!    same way.
-//! 2. While many rows are in the wrong place: Newton's method on the concave dual (`prices`), which
-//!    sees the columns as cells of a power diagram and moves their walls.
+//! 2. While many rows are in the wrong place: ascent on the concave dual (`prices`), which sees the
+//!    columns as cells of a power diagram and moves their walls.
 //! 3. The few rows that remain move one by one along cheapest column-to-column paths (`paths`).
 //!    Each path keeps the labels optimal for the sizes reached so far, so the end is the exact
 //!    optimum whatever the first two steps did.
 //!
 //! Cost: a few passes over the n × k costs, plus O(k² + k log n) for each row that moves in step 3.
-//! Memory: 8 n bytes plus 16 bytes for each (row, column) that is nearly as cheap as the row's own.
+//! Memory: 12 n bytes plus 16 bytes for each offer that is kept, a hundred or so a pair of columns.
 //!
 //! Ahuja, Magnanti & Orlin 1993, chapter 9 (successive shortest paths); Aurenhammer, Hoffmann &
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
-//! (Newton's method for it).
+//! (Newton's method for the prices).
 
 mod pass;
 mod paths;
@@ -165,14 +165,30 @@ impl Transport {
         self.bounds.check(n)?;
         self.rows.resize(n, Row::default());
         let mut sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
-        let wrong = Imbalance::new(&self.bounds, &self.prices, &sizes).total();
-        if n >= SAMPLE_FROM && wrong > (n / 64) as i64 {
+        let mut wrong = self.wrong(&sizes);
+        if wrong > n / 8 && self.prices.iter().any(|&p| p != 0.0) {
+            // Prices of a problem that was too different may be worse than none.
+            let old = std::mem::replace(&mut self.prices, vec![0.0; k]);
+            sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+            if self.wrong(&sizes) < wrong {
+                wrong = self.wrong(&sizes);
+            } else {
+                self.prices = old;
+                sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+            }
+        }
+        if n >= SAMPLE_FROM && wrong > n / 64 {
             self.prices = self.prices_of_sample(costs, n)?;
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
         let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
         paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
         Ok(())
+    }
+
+    /// How many rows are in the wrong place.
+    fn wrong(&self, sizes: &[u32]) -> usize {
+        Imbalance::new(&self.bounds, &self.prices, sizes).total() as usize
     }
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {
