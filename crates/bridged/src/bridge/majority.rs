@@ -2,7 +2,7 @@
 //!
 //! Several input clusters may link to one output cluster. O(pairs).
 
-use super::{Bridge, BridgeRule, Cell, Link, LinkStatus, Votes, break_tie, largest};
+use super::{Bridge, BridgeRule, Cell, Votes, decide, largest};
 use serde::{Deserialize, Serialize};
 
 /// The output cluster with the most pairs.
@@ -25,22 +25,14 @@ pub struct Majority;
 
 impl BridgeRule for Majority {
     fn link(&self, votes: &Votes) -> Bridge {
-        Bridge { links: votes.rows().iter().map(|row| decide(row, votes)).collect() }
-    }
-}
-
-fn decide(row: &[Cell], votes: &Votes) -> Link {
-    let pairs = row.iter().map(|c| c.count).sum();
-    let winners = largest(row, |c| f64::from(c.count));
-    match winners.len() {
-        0 => Link::none(LinkStatus::NoEvidence, pairs),
-        1 => Link::shared(&winners, LinkStatus::Linked, pairs),
-        _ => Link::shared(&break_tie(&winners, &votes.y_sizes), LinkStatus::Tied, pairs),
+        let link = |row: &Vec<Cell>| decide(row, &largest(row, |c| f64::from(c.count)), votes);
+        Bridge { links: votes.rows().iter().map(link).collect() }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::LinkStatus;
     use super::super::votes::tests::votes;
     use super::*;
 

@@ -8,7 +8,7 @@
 //! names the mechanism without a formula; this is the reading that uses a margin for what a margin
 //! measures. Where all of a cluster's pairs lie on borders, their number decides. O(pairs).
 
-use super::{Bridge, BridgeRule, Cell, Link, LinkStatus, Votes, break_tie, largest};
+use super::{Bridge, BridgeRule, Cell, Votes, decide, largest};
 use serde::{Deserialize, Serialize};
 
 /// The output cluster with the most evidence.
@@ -26,18 +26,11 @@ pub struct Margin;
 
 impl BridgeRule for Margin {
     fn link(&self, votes: &Votes) -> Bridge {
-        Bridge { links: votes.rows().iter().map(|row| decide(row, votes)).collect() }
-    }
-}
-
-fn decide(row: &[Cell], votes: &Votes) -> Link {
-    let pairs = row.iter().map(|c| c.count).sum();
-    let by_evidence = largest(row, |c| c.evidence);
-    let winners = largest(&by_evidence, |c| f64::from(c.count));
-    match winners.len() {
-        0 => Link::none(LinkStatus::NoEvidence, pairs),
-        1 => Link::shared(&winners, LinkStatus::Linked, pairs),
-        _ => Link::shared(&break_tie(&winners, &votes.y_sizes), LinkStatus::Tied, pairs),
+        let link = |row: &Vec<Cell>| {
+            let winners = largest(&largest(row, |c| c.evidence), |c| f64::from(c.count));
+            decide(row, &winners, votes)
+        };
+        Bridge { links: votes.rows().iter().map(link).collect() }
     }
 }
 

@@ -187,6 +187,16 @@ fn break_tie(cells: &[Cell], y_sizes: &[u32]) -> Vec<Cell> {
     largest(&largest(cells, |c| c.evidence), |c| f64::from(y_sizes[c.y as usize]))
 }
 
+/// The link of an input cluster whose votes are `row`, of which `winners` are the best.
+fn decide(row: &[Cell], winners: &[Cell], votes: &Votes) -> Link {
+    let pairs = row.iter().map(|c| c.count).sum();
+    match winners.len() {
+        0 => Link::none(LinkStatus::NoEvidence, pairs),
+        1 => Link::shared(winners, LinkStatus::Linked, pairs),
+        _ => Link::shared(&break_tie(winners, &votes.y_sizes), LinkStatus::Tied, pairs),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::votes::tests::votes;

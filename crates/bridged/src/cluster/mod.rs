@@ -69,7 +69,7 @@ pub struct Entry {
 }
 
 macro_rules! clusterings {
-    ($($variant:ident($name:literal, $about:literal),)+) => {
+    ($($variant:ident($name:literal, $about:literal, $k:ident),)+) => {
         /// Any of the clustering algorithms with its parameters.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "method")]
@@ -94,44 +94,37 @@ macro_rules! clusterings {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
+            /// Sets the number of clusters; an algorithm that finds it by itself ignores it.
+            pub fn with_k(mut self, k: usize) -> Self {
+                match &mut self { $(Self::$variant(c) => clusterings!(@set $k c k),)+ }
+                self
+            }
+
+            /// Whether the number of clusters must be said.
+            pub fn needs_k(&self) -> bool {
+                match self { $(Self::$variant(_) => clusterings!(@needs $k),)+ }
+            }
+
             fn clusterer(&self) -> &dyn Clusterer {
                 match self { $(Self::$variant(c) => c,)+ }
             }
         }
     };
+    (@set given $c:ident $k:ident) => { $c.k = $k };
+    (@set found $c:ident $k:ident) => { _ = $c };
+    (@needs given) => { true };
+    (@needs found) => { false };
 }
 
+// Name, what it is, and whether the number of clusters is given or found.
 clusterings! {
-    KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
-    BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
-    MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows"),
-    GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
-    Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
-    Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
-    Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise"),
-}
-
-impl ClusterSpec {
-    /// Sets the number of clusters; an algorithm that finds it by itself ignores it.
-    pub fn with_k(mut self, k: usize) -> Self {
-        match &mut self {
-            Self::KMeans(c) => c.k = k,
-            Self::BalancedKMeans(c) => c.k = k,
-            Self::MiniBatchKMeans(c) => c.k = k,
-            Self::GaussianMixture(c) => c.k = k,
-            Self::Spectral(c) => c.k = k,
-            Self::Agglomerative(c) => c.k = k,
-            Self::Dbscan(_) => {}
-        }
-        self
-    }
-}
-
-impl ClusterSpec {
-    /// Whether the number of clusters must be said.
-    pub fn needs_k(&self) -> bool {
-        self.name() != "dbscan"
-    }
+    KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds", given),
+    BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum", given),
+    MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows", given),
+    GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation", given),
+    Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph", given),
+    Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left", given),
+    Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise", found),
 }
 
 impl Clusterer for ClusterSpec {
