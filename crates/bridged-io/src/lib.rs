@@ -1,1 +1,237 @@
-//! bridged-io
+//! Tables in and out: Parquet, Arrow IPC, npy, CSV and TSV.
+//!
+//! [`read`] gives a [`Table`] of named columns, [`Table::into_pool`] picks the vectors and the ids
+//! out of it and checks them, [`read_pairs`] reads which ids belong together, and [`write()`] writes
+//! a table whole or not at all. The extension of a file names its format.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`table`] | the columns and what a cell may be |
+//! | [`select`] | which column is the vector, which the id |
+//! | [`pairs`] | tables of two ids |
+//! | [`atomic`] | whole files or none |
+//! | [`error`] | everything that can be wrong with a file |
+//!
+//! A new format is a new file and a line in [`FORMATS`].
+//!
+//! ```
+//! use bridged_io::{Select, read, write};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("x.csv");
+//! std::fs::write(&path, "id,width,height,name\na,1,2,left\nb,3,4,right\n")?;
+//! let table = read(&path)?;
+//! write(&directory.path().join("x.parquet"), &table)?;
+//!
+//! let pool = table.into_pool(Select::default())?;
+//! assert_eq!(pool.ids, ["a", "b"]);
+//! assert_eq!(pool.rows.row(1), [3.0, 4.0]);
+//! assert_eq!(pool.vector_names, ["width", "height"]);
+//! assert_eq!(pool.texts[0].values[0].as_deref(), Some("left"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arrow;
+pub mod atomic;
+mod batches;
+mod delimited;
+pub mod error;
+mod guard;
+mod magic;
+mod npy;
+pub mod pairs;
+mod parquet;
+pub mod select;
+pub mod table;
+mod vectors;
+
+pub use atomic::{Sink, WriteError, replace};
+pub use error::TableError;
+pub use pairs::PairsTable;
+pub use select::{Pool, ROW_NUMBER, Select};
+pub use table::{Column, ColumnData, Table, TextColumn};
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// A format of tables.
+#[derive(Debug)]
+pub struct Format {
+    /// What people call it.
+    pub name: &'static str,
+    /// The endings of its files, without the dot; the first is the usual one.
+    pub extensions: &'static [&'static str],
+    /// What it is good for, in a sentence.
+    pub about: &'static str,
+    /// Whether it begins with bytes that no other kind of file begins with.
+    marked: bool,
+    read: fn(&Input<'_>) -> Result<Table, TableError>,
+    read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
+    write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
+}
+
+/// Every format there is.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "Parquet",
+        extensions: &["parquet", "pq"],
+        about: "Columns with types, compressed; vectors as lists. The best choice for large tables.",
+        marked: true,
+        read: parquet::read,
+        read_pairs: |input| parquet::read(input)?.into_pairs(),
+        write: parquet::write,
+    },
+    Format {
+        name: "Arrow IPC",
+        extensions: &["arrow", "feather", "ipc"],
+        about: "Arrow files and streams, Feather version 2; vectors as lists.",
+        marked: true,
+        read: arrow::read,
+        read_pairs: |input| arrow::read(input)?.into_pairs(),
+        write: arrow::write,
+    },
+    Format {
+        name: "npy",
+        extensions: &["npy"],
+        about: "One NumPy array of numbers, a vector a row; no ids, no texts.",
+        marked: true,
+        read: npy::read,
+        read_pairs: npy::read_pairs,
+        write: npy::write,
+    },
+    Format {
+        name: "CSV",
+        extensions: &["csv"],
+        about: "Text with commas and a header; a column an entry, or vectors as [0.1, 0.2].",
+        marked: false,
+        read: delimited::read_csv,
+        read_pairs: |input| pairs::from_cells(input.path, delimited::read_cells(input, false)?),
+        write: delimited::write_csv,
+    },
+    Format {
+        name: "TSV",
+        extensions: &["tsv"],
+        about: "Text with tabs and a header; otherwise like CSV.",
+        marked: false,
+        read: delimited::read_tsv,
+        read_pairs: |input| pairs::from_cells(input.path, delimited::read_cells(input, true)?),
+        write: delimited::write_tsv,
+    },
+];
+
+/// An open file on its way into a table.
+pub(crate) struct Input<'a> {
+    path: &'a Path,
+    file: &'a File,
+    len: u64,
+}
+
+impl Input<'_> {
+    fn damaged(&self, format: &'static str, detail: String) -> TableError {
+        TableError::Damaged { path: self.path.to_path_buf(), format, detail }
+    }
+}
+
+/// Reads a table; at least one row and one column. Its extension tells the format.
+pub fn read(path: &Path) -> Result<Table, TableError> {
+    let table = open(path, |format, input| (format.read)(input))?;
+    if table.columns.is_empty() {
+        return Err(TableError::NoColumns { path: path.to_path_buf() });
+    }
+    if table.rows() == 0 {
+        return Err(TableError::NoRows { path: path.to_path_buf() });
+    }
+    Ok(table)
+}
+
+/// Reads a table of pairs of ids; see [`pairs`] for which columns. It may have no rows.
+pub fn read_pairs(path: &Path) -> Result<PairsTable, TableError> {
+    open(path, |format, input| (format.read_pairs)(input))
+}
+
+/// Writes a table, whole or not at all. The extension tells the format.
+///
+/// Equal tables give equal bytes. A row of [`ColumnData::OptionalVector`] that is not valid is a
+/// null in Parquet and Arrow, empty cells in CSV and TSV, and NaN in npy. In CSV and TSV a vector
+/// column `value` becomes the columns `value_0`, `value_1`, …
+pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
+    let format = format_of(path)?;
+    let refused = |reason| TableError::Refused { path: path.to_path_buf(), reason };
+    for (at, column) in table.columns.iter().enumerate() {
+        if table.columns[..at].iter().any(|other| other.name == column.name) {
+            return Err(refused(format!("two columns are called `{}`", column.name)));
+        }
+        let width = match &column.data {
+            ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => m.cols(),
+            ColumnData::Ragged { .. } | ColumnData::Other(_) => {
+                let kind = column.data.kind();
+                return Err(refused(format!("column `{}` holds {kind}", column.name)));
+            }
+            _ => 1,
+        };
+        if width == 0 {
+            return Err(refused(format!(
+                "the vectors of column `{}` have no entries",
+                column.name
+            )));
+        }
+    }
+    if table.columns.is_empty() {
+        return Err(refused("the table has no columns".to_owned()));
+    }
+    replace(path, |sink| (format.write)(sink, table))
+}
+
+fn format_of(path: &Path) -> Result<&'static Format, TableError> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    let known = |f: &&Format| f.extensions.contains(&extension.as_str());
+    FORMATS.iter().find(known).ok_or_else(|| {
+        let all: Vec<String> =
+            FORMATS.iter().flat_map(|f| f.extensions).map(|e| format!(".{e}")).collect();
+        TableError::UnknownExtension { path: path.to_path_buf(), known: all.join(", ") }
+    })
+}
+
+/// Opens a file, looks at its first bytes, and hands it to its format.
+fn open<T>(
+    path: &Path,
+    then: impl FnOnce(&Format, &Input<'_>) -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => TableError::Missing { path: path.to_path_buf() },
+        _ => TableError::Unreadable { path: path.to_path_buf(), source },
+    };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(TableError::Directory { path: path.to_path_buf() });
+    }
+    let format = format_of(path)?;
+    let mut file = File::open(path).map_err(unreadable)?;
+    if metadata.is_file() && metadata.len() == 0 {
+        return Err(TableError::Empty { path: path.to_path_buf() });
+    }
+    let mut head = Vec::new();
+    (&mut file).take(16).read_to_end(&mut head).map_err(unreadable)?;
+    if let Some(found) = magic::sniff(&head) {
+        // The Arrow reader knows its relatives itself.
+        let own = found == format.name || (format.name == "Arrow IPC" && is_arrow(found));
+        if !own {
+            let path = path.to_path_buf();
+            return Err(TableError::Mismatch { path, expected: format.name, found });
+        }
+    } else if format.marked && format.name != "Arrow IPC" && looks_like_text(&head) {
+        let path = path.to_path_buf();
+        return Err(TableError::Mismatch { path, expected: format.name, found: "text" });
+    }
+    io::Seek::rewind(&mut file).map_err(unreadable)?;
+    then(format, &Input { path, file: &file, len: metadata.len() })
+}
+
+fn is_arrow(found: &str) -> bool {
+    found.starts_with("Feather") || found == "an Arrow IPC stream"
+}
+
+fn looks_like_text(head: &[u8]) -> bool {
+    head.iter().all(|b| (0x20..0x7f).contains(b) || matches!(b, b'\t' | b'\n' | b'\r'))
+}

@@ -5,16 +5,22 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`assignment`] | linear assignment, its dual prices and which links are forced |
 //! | [`matrix`] | row-major [`Matrix`] and its borrowed view [`MatrixRef`] |
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
+//! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
+//! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
 //! | [`seed`] | random streams by name |
 //! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
 //! | [`watch`] | progress and cancellation in one |
 
+pub mod assignment;
 pub mod chunks;
 pub mod distance;
+pub mod linalg;
 pub mod matrix;
+pub mod neighbors;
 pub mod seed;
 pub mod transport;
 pub mod watch;

@@ -1,5 +1,68 @@
-//! Bridged Clustering.
+//! Bridged Clustering: two collections that nobody linked, a handful of known pairs, and
+//! predictions from either side to the other.
+//!
+//! ```text
+//! 1. cluster the x pool and the y pool, each on its own        ĉ_X, ĉ_Y
+//! 2. let the pairs vote: which y cluster belongs to x cluster a?   Â(a) = argmax_b votes(a, b)
+//! 3. predict the mean of the linked cluster                    ŷ(x) = mean of y cluster Â(ĉ_X(x))
+//! ```
+//!
+//! This is the method of "Bridged Clustering: Semi-Supervised Sparse Bridging" with all of its
+//! variants, and with an explicit answer where the paper leaves one open: a cluster without a pair
+//! is *no evidence*, a draw is *tied*, and both are visible in the model and in every prediction.
+//!
+//! ```
+//! use bridged::math::{Matrix, Seed, Silent};
+//! use bridged::{BridgedClustering, Direction, Problem};
+//!
+//! // Two groups on each side; the groups of y are called 50 and 90.
+//! let x = Matrix::from_fn(40, 2, |i, j| if i < 20 { 0.0 } else { 9.0 } + ((i + j) % 3) as f32 * 0.1);
+//! let y = Matrix::from_fn(30, 1, |i, _| if i < 15 { 90.0 } else { 50.0 } + (i % 3) as f32 - 1.0);
+//! let pairs = [(0, 20), (39, 1)];
+//!
+//! let problem = Problem::new(x.view(), y.view(), &pairs);
+//! let model = BridgedClustering::with_k(2).fit(problem, Seed(0), &Silent)?;
+//! let new = Matrix::from_rows(&[[0.1, 0.0], [9.0, 9.1]]);
+//! let prediction = model.predict(Direction::Forward, new.view())?;
+//! assert_eq!(prediction.values.data(), [50.0, 90.0]);
+//! assert_eq!(prediction.answer(0).support, 1);
+//! # Ok::<(), bridged::Error>(())
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cluster`] | clustering algorithms, the trait, the one list |
+//! | [`bridge`] | votes, links, the rules, the one list |
+//! | [`scale`], [`refine`] | what happens before the clustering and after the bridge |
+//! | [`metrics`] | errors, agreement with classes, bridging accuracy |
+//! | [`separation`] | Δ, σ and the bound of the paper's theory |
+//! | [`synth`] | mixtures to try things on |
 
+mod advice;
+pub mod bridge;
 pub mod cluster;
+mod error;
+mod evaluate;
+mod leave_one_out;
+pub mod metrics;
+mod model;
+mod persist;
+mod problem;
+pub mod refine;
+mod route;
+pub mod scale;
+pub mod separation;
+mod side;
+mod spec;
+pub mod synth;
 
 pub use bridged_math as math;
+pub use error::Error;
+pub use evaluate::{Agreement, Evaluation, Latent, Scores};
+pub use leave_one_out::LeaveOneOut;
+pub use model::{BridgedModel, Direction, Neighbor, Prediction};
+pub use persist::VERSION as MODEL_VERSION;
+pub use problem::{Pairs, Problem};
+pub use route::{Answer, Route, Source};
+pub use side::{Names, Side, TextColumn};
+pub use spec::{BridgedClustering, KeepRows, PairRows, SideSpec, Uncovered};

@@ -16,7 +16,8 @@
 //!
 //! Bradley, Bennett & Demiriz 2000 (constrained k-means); Malinen & Fränti 2014 (balanced k-means).
 
-use super::clustering::{AssignRule, check, unit_rows};
+use super::assign::AssignRule;
+use super::clustering::{check, unit_rows};
 use super::kmeans::{Run, mean_variance};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};

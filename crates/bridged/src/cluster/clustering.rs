@@ -1,7 +1,8 @@
 //! What a clustering returns, and how it assigns rows that it has not seen.
 
+use super::assign::AssignRule;
 use crate::cluster::ClusterError;
-use bridged_math::distance::{Centres, squared_distance};
+use bridged_math::distance::squared_distance;
 use bridged_math::{Matrix, MatrixRef, chunks};
 use serde::{Deserialize, Serialize};
 
@@ -67,45 +68,6 @@ pub struct Clustering {
     pub rule: AssignRule,
 }
 
-/// How a fitted clustering assigns any row. Size bounds are never re-imposed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AssignRule {
-    /// The nearest of k centres.
-    Nearest {
-        /// (k, d); of unit length under the cosine metric.
-        centres: Matrix,
-        /// How near is measured.
-        metric: Metric,
-    },
-    /// The component of a Gaussian mixture with the highest posterior probability.
-    Mixture(Gaussian),
-    /// The majority among the nearest training rows that were kept.
-    Neighbors {
-        /// The kept rows, (m, d); of unit length under the cosine metric.
-        rows: Matrix,
-        /// The cluster of each kept row.
-        labels: Vec<u32>,
-        /// How many neighbours vote; the nearest one decides a tie.
-        neighbors: usize,
-        /// Beyond this distance from every kept row, a row is [`NOISE`].
-        radius: Option<f32>,
-        /// How near is measured.
-        metric: Metric,
-    },
-}
-
-/// A Gaussian mixture: log π_j + log N(x; μ_j, Σ_j) for each component j.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gaussian {
-    /// log π, (k).
-    pub log_weights: Vec<f64>,
-    /// μ, (k, d).
-    pub means: Matrix,
-    /// Inverse Cholesky factors: of Σ_j = L Lᵀ, the matrix L⁻¹. (k, 1) for spherical, (k, d) for
-    /// diagonal, (k · d, d) lower triangular for full.
-    pub precisions: Matrix,
-}
-
 impl Clustering {
     /// Completes a labelling: centroids are the means of the labelled rows, in `f64` sums.
     ///
@@ -127,21 +89,6 @@ impl Clustering {
     /// The cluster of each row of `x`, which may be new: see [`AssignRule`].
     pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
         self.rule.assign(x)
-    }
-}
-
-impl AssignRule {
-    /// The cluster of each row of `x`.
-    pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
-        match self {
-            AssignRule::Nearest { centres, metric } => {
-                let rows = metric.view(x);
-                let x = MatrixRef::new(x.rows(), x.cols(), &rows).expect("same shape as x");
-                Centres::new(centres.view()).nearest(x)
-            }
-            AssignRule::Mixture(_) => unreachable!("replaced with the mixture"),
-            AssignRule::Neighbors { .. } => unreachable!("replaced with the neighbours"),
-        }
     }
 }
 
@@ -199,4 +146,34 @@ pub(crate) fn inertia_of(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -
     })
     .into_iter()
     .sum()
+}
+
+/// Numbers the clusters in the order in which the rows first meet them, so that equal partitions
+/// have equal labels; noise stays noise. Returns the old label of each new one; clusters without
+/// rows come last.
+pub(crate) fn relabel_by_first_appearance(labels: &mut [u32], k: usize) -> Vec<usize> {
+    let mut new = vec![NOISE; k];
+    let mut old = Vec::with_capacity(k);
+    for label in labels.iter_mut().filter(|l| **l != NOISE) {
+        let at = *label as usize;
+        if new[at] == NOISE {
+            new[at] = old.len() as u32;
+            old.push(at);
+        }
+        *label = new[at];
+    }
+    old.extend((0..k).filter(|&j| new[j] == NOISE));
+    old
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_numbered_as_the_rows_meet_them() {
+        let mut labels = [3, NOISE, 3, 0, 2, 0];
+        assert_eq!(relabel_by_first_appearance(&mut labels, 5), [3, 0, 2, 1, 4]);
+        assert_eq!(labels, [0, NOISE, 0, 1, 2, 1]);
+    }
 }

@@ -15,8 +15,9 @@
 //!
 //! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
+use super::assign::AssignRule;
 use super::bounds::{Assigner, Pruning};
-use super::clustering::{AssignRule, check, inertia_of, unit_rows};
+use super::clustering::{check, inertia_of, unit_rows};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use bridged_math::distance::squared_distance;
@@ -108,7 +109,7 @@ impl Clusterer for KMeans {
         let run = |r: usize| -> Result<Run, ClusterError> {
             let start = self.init.centroids(rows, self.k, seed.nth(r))?;
             let run = self.run(rows, start, least_shift, &tick)?;
-            tick(self.max_iter - run.iterations)?;
+            tick(self.max_iter.saturating_sub(run.iterations))?;
             Ok(run)
         };
         let runs: Vec<Run> = if x.data().len() <= SMALL {

@@ -15,7 +15,8 @@
 //!
 //! Sculley 2010; early stopping and reassignment as in scikit-learn.
 
-use super::clustering::{AssignRule, check, unit_rows};
+use super::assign::AssignRule;
+use super::clustering::{check, unit_rows};
 use super::kmeans::mean_variance;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use bridged_math::distance::{Centres, argmin, squared_distance};

@@ -5,21 +5,41 @@
 //! of them: a line there gives an algorithm its name on the command line, its entry in
 //! `bridged list` and its conformance tests.
 
+mod agglomerative;
+mod assign;
 mod balanced;
 mod bounds;
 mod clustering;
+mod dbscan;
 mod error;
+mod forest;
+mod gaussian;
+mod gmm;
+#[cfg(test)]
+mod golden;
 mod init;
 mod kmeans;
 mod minibatch;
+mod moments;
+mod spectral;
 mod sums;
+#[cfg(test)]
+mod testing;
+mod ward;
 
+pub use agglomerative::{Agglomerative, Linkage};
+pub use assign::AssignRule;
 pub use balanced::BalancedKMeans;
-pub use clustering::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+pub use clustering::{Clustering, Metric, NOISE};
+pub(crate) use clustering::{means_of, unit_rows};
+pub use dbscan::{Dbscan, Eps};
 pub use error::ClusterError;
+pub use gaussian::Gaussian;
+pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
 pub use minibatch::MiniBatchKMeans;
+pub use spectral::Spectral;
 
 use bridged_math::{MatrixRef, Seed, Watch};
 use serde::{Deserialize, Serialize};
@@ -85,6 +105,10 @@ clusterings! {
     KMeans("kmeans", "k-means: greedy k-means++ starts, Lloyd's iterations, pruned by bounds"),
     BalancedKMeans("balanced", "balanced k-means: cluster sizes within bounds, each step an exact optimum"),
     MiniBatchKMeans("minibatch", "mini-batch k-means: learns from random batches, for very many rows"),
+    GaussianMixture("gmm", "Gaussian mixture: soft, elliptical clusters by expectation–maximisation"),
+    Spectral("spectral", "spectral clustering: k-means on the eigenvectors of a neighbour graph"),
+    Agglomerative("agglomerative", "agglomerative: merges the closest clusters until k are left"),
+    Dbscan("dbscan", "DBSCAN: dense regions, any number of them; the rest is noise"),
 }
 
 impl ClusterSpec {
@@ -94,8 +118,19 @@ impl ClusterSpec {
             Self::KMeans(c) => c.k = k,
             Self::BalancedKMeans(c) => c.k = k,
             Self::MiniBatchKMeans(c) => c.k = k,
+            Self::GaussianMixture(c) => c.k = k,
+            Self::Spectral(c) => c.k = k,
+            Self::Agglomerative(c) => c.k = k,
+            Self::Dbscan(_) => {}
         }
         self
+    }
+}
+
+impl ClusterSpec {
+    /// Whether the number of clusters must be said.
+    pub fn needs_k(&self) -> bool {
+        self.name() != "dbscan"
     }
 }
 

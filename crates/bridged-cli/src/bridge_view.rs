@@ -1,0 +1,211 @@
+//! The bridge of a model as a person reads it: linked clusters side by side, with real members.
+
+use crate::printer::{Align, Grid, bold, count, cut, number, plural};
+use bridged::bridge::Link;
+use bridged::math::distance::squared_distance;
+use bridged::{BridgedModel, Direction, Side, Source};
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// How wide a list of members may be.
+const MEMBERS: usize = 40;
+
+/// Which carried column stands for the rows of each side.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Show<'a> {
+    pub x: Option<&'a str>,
+    pub y: Option<&'a str>,
+}
+
+impl<'a> Show<'a> {
+    fn of(self, direction: Direction) -> (Option<&'a str>, Option<&'a str>) {
+        match direction {
+            Direction::Forward => (self.x, self.y),
+            Direction::Reverse => (self.y, self.x),
+        }
+    }
+}
+
+/// The names of the sides of a direction.
+pub fn sides(direction: Direction) -> (&'static str, &'static str) {
+    match direction {
+        Direction::Forward => ("x", "y"),
+        Direction::Reverse => ("y", "x"),
+    }
+}
+
+/// What a row is called: the named column, else the first one that is carried, else its id.
+pub fn title(side: &Side, row: usize, column: Option<&str>) -> String {
+    let texts = &side.names.texts;
+    let chosen = match column {
+        Some(name) => texts.iter().find(|t| t.name == name),
+        None => texts.first(),
+    };
+    match chosen.map(|t| t.values[row].as_str()) {
+        Some(text) if !text.is_empty() => text.to_string(),
+        _ => side.names.id(row),
+    }
+}
+
+/// The members of a cluster that are nearest to its centroid, else its first.
+pub fn members(side: &Side, cluster: u32, most: usize) -> Vec<usize> {
+    let labels = side.clustering.labels.iter().enumerate();
+    let mut rows: Vec<usize> = labels.filter(|(_, l)| **l == cluster).map(|(i, _)| i).collect();
+    if let Some(pool) = &side.rows {
+        let centre = side.values.row(cluster as usize);
+        let mut near: Vec<(f64, usize)> =
+            rows.iter().map(|&i| (squared_distance(pool.row(i), centre), i)).collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        rows = near.into_iter().map(|(_, i)| i).collect();
+    }
+    rows.truncate(most);
+    rows
+}
+
+/// As many of the most typical members as fit, each title once.
+fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for row in members(side, cluster, 24) {
+        let name = title(side, row, column);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let glyphs = names.iter().all(|n| n.width() <= 2);
+    let (most, separator) = if glyphs { (8, " ") } else { (3, ", ") };
+    names.truncate(most);
+    while names.len() > 1 && names.join(separator).width() > MEMBERS {
+        names.pop();
+    }
+    cut(&names.join(separator), MEMBERS)
+}
+
+/// Prints the links of one direction.
+pub fn print(
+    model: &BridgedModel,
+    direction: Direction,
+    show: Show<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (from, to, route) = (model.from(direction), model.to(direction), model.route(direction));
+    let (from_name, to_name) = sides(direction);
+    let (from_column, to_column) = show.of(direction);
+    let title = format!("{from_name} → {to_name}");
+    let (pairs, rule) = (plural(model.pairs.len(), "pair"), model.spec.bridge.name());
+    writeln!(out, "{}   {pairs}, {rule} bridge", bold(&title))?;
+    let mut grid = Grid::new(&[
+        (from_name, Align::Right),
+        ("rows", Align::Right),
+        ("members", Align::Left),
+        ("", Align::Left),
+        (to_name, Align::Right),
+        ("rows", Align::Right),
+        ("members", Align::Left),
+        ("votes", Align::Right),
+        ("status", Align::Left),
+    ]);
+    for (a, link) in route.bridge.links.iter().enumerate() {
+        let left = [
+            a.to_string(),
+            count(from.clustering.sizes[a] as usize),
+            examples(from, a as u32, from_column),
+        ];
+        let rights = right_side(link, to, to_column, route.answers[a].source, to_name);
+        for (line, [mark, cluster, rows, members]) in rights.into_iter().enumerate() {
+            let mut cells: Vec<String> = match line {
+                0 => left.to_vec(),
+                _ => vec![String::new(); 3],
+            };
+            cells.extend([mark, cluster, rows, members]);
+            cells.extend(match line {
+                0 => [format!("{}/{}", link.support, link.pairs), link.status.to_string()],
+                _ => [String::new(), String::new()],
+            });
+            grid.row(cells);
+        }
+    }
+    grid.print(out)
+}
+
+/// A line for each target, the heaviest first; more than three are cut.
+fn right_side(
+    link: &Link,
+    to: &Side,
+    column: Option<&str>,
+    source: Source,
+    to_name: &str,
+) -> Vec<[String; 4]> {
+    if link.targets.is_empty() {
+        let instead = match source {
+            Source::Nearest(cluster) => format!("as cluster {cluster}, the nearest with a link"),
+            Source::Mean => format!("the mean of {to_name}"),
+            Source::Abstain | Source::Link => "no answer".to_string(),
+        };
+        return vec![["·".into(), String::new(), String::new(), instead]];
+    }
+    let line = |t: &bridged::bridge::Target| {
+        let mark = if t.weight < 1.0 { format!("→ {:.2}", t.weight) } else { "→".to_string() };
+        let rows = count(to.clustering.sizes[t.cluster as usize] as usize);
+        [mark, t.cluster.to_string(), rows, examples(to, t.cluster, column)]
+    };
+    link.targets.iter().take(3).map(line).collect()
+}
+
+/// Prints what the model knows about its own quality.
+pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
+    let mut grid = Grid::new(&[
+        ("leaving out one pair at a time", Align::Left),
+        ("error", Align::Right),
+        ("mean of the pool", Align::Right),
+        ("mean of the pairs", Align::Right),
+    ]);
+    let mut checked = false;
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let (from, to) = sides(direction);
+        if let Some(check) = &model.route(direction).check {
+            checked = true;
+            grid.row(vec![
+                format!("{to} from {from}, {} of {} answered", check.answered, check.pairs),
+                number(check.bridge),
+                number(check.pool_mean),
+                number(check.paired_mean),
+            ]);
+        }
+    }
+    if checked {
+        grid.print(out)?;
+        writeln!(out)?;
+    }
+    let mut grid = Grid::new(&[
+        ("separation", Align::Left),
+        ("clusters", Align::Right),
+        ("Δ", Align::Right),
+        ("σ", Align::Right),
+        ("Δ/σ", Align::Right),
+        ("bound on ε", Align::Right),
+        ("applies", Align::Left),
+    ]);
+    for (name, side) in [("x", &model.x), ("y", &model.y)] {
+        let s = &side.separation;
+        let or_dash = |v: Option<f64>| v.map_or("–".to_string(), number);
+        let applies = if s.applies { "yes" } else { "no: the clusters are too blurred" };
+        grid.row(vec![
+            name.to_string(),
+            side.k().to_string(),
+            or_dash(s.delta),
+            number(s.sigma),
+            or_dash(s.ratio),
+            or_dash(s.bound),
+            applies.to_string(),
+        ]);
+    }
+    grid.print(out)
+}
+
+/// Prints the warnings, each on lines of its own.
+pub fn print_warnings(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
+    for warning in model.warnings() {
+        writeln!(out, "\n{} {warning}", bold("note:"))?;
+    }
+    Ok(())
+}

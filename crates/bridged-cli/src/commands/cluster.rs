@@ -1,0 +1,134 @@
+//! `bridged cluster`: one table on its own, a label for each row.
+
+use crate::options::{self, set, tune, usage};
+use crate::pools::{self, Columns};
+use crate::printer::{number, plural};
+use crate::progress::Talk;
+use anyhow::{Context, Result};
+use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
+use bridged::scale::Scale;
+use bridged_io::{Column, ColumnData, Table};
+use bridged_math::Seed;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The rows
+    rows: PathBuf,
+    /// Where the labels go: a table of id and label
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// The algorithm; `bridged list` shows all
+    #[arg(long, short, default_value = "kmeans", value_parser = options::clusterings(), hide_possible_values = true)]
+    method: String,
+    /// The number of clusters
+    #[arg(short, long = "clusters", value_name = "K")]
+    k: Option<usize>,
+    /// The fewest rows a cluster may have (balanced)
+    #[arg(long, value_name = "N")]
+    min_size: Option<usize>,
+    /// The most rows a cluster may have (balanced)
+    #[arg(long, value_name = "N")]
+    max_size: Option<usize>,
+    /// Runs from different starts, of which the best is kept
+    #[arg(long, value_name = "N")]
+    restarts: Option<u32>,
+    /// The most iterations of a run
+    #[arg(long, value_name = "N")]
+    max_iter: Option<u32>,
+    /// euclidean or cosine
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// Scaling: none, standardize, l2 or pca:N
+    #[arg(long, value_name = "SCALE", default_value = "none", value_parser = options::scale)]
+    scale: Scale,
+    /// Any parameter of the algorithm by its name, as in linkage=average
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Where random numbers come from
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The id column
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// The vector column
+    #[arg(long, value_name = "COLUMN")]
+    vector: Option<String>,
+    /// Print a summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    let spec = args.spec()?;
+    let stages = talk.watch();
+    let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
+    let pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
+    let scaler = args.scale.fit(pool.rows.view(), "the rows")?;
+    let scaled = scaler.apply(pool.rows.view());
+    let clustering = spec
+        .fit(scaled.view(), Seed(args.seed), &stages)
+        .with_context(|| format!("`{}`", args.rows.display()))?;
+
+    let label = |&l: &u32| Some(if l == NOISE { -1 } else { i64::from(l) });
+    let labels = clustering.labels.iter().map(label).collect();
+    let mut columns = vec![Column::new("label", ColumnData::Integer(labels))];
+    if !args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy")) {
+        let ids = pool.ids.iter().cloned().map(Some).collect();
+        columns.insert(0, Column::new("id", ColumnData::Text(ids)));
+    }
+    let table = Table::new(&args.output, columns)?;
+    stages.time("write", || bridged_io::write(&args.output, &table))?;
+
+    let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let seconds: serde_json::Map<_, _> =
+            stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
+        let report = json!({
+            "rows": pool.rows.rows(), "columns": pool.rows.cols(), "parameters": spec,
+            "clusters": clustering.k(), "sizes": clustering.sizes, "noise": noise,
+            "inertia": clustering.inertia, "iterations": clustering.iterations,
+            "converged": clustering.converged, "output": args.output, "seconds": seconds,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else if !talk.quiet {
+        let rows = plural(pool.rows.rows(), "row");
+        let clusters = plural(clustering.k(), "cluster");
+        let sizes: Vec<String> = clustering.sizes.iter().map(u32::to_string).collect();
+        writeln!(out, "{rows} in {clusters} by {}: sizes {}", spec.name(), sizes.join(" "))?;
+        if noise > 0 {
+            writeln!(out, "{} in no cluster (label −1)", plural(noise, "row"))?;
+        }
+        let rest = if clustering.converged { "came to rest" } else { "stopped" };
+        let iterations = plural(clustering.iterations as usize, "iteration");
+        let inertia = number(clustering.inertia);
+        writeln!(
+            out,
+            "inertia {inertia}, {rest} after {iterations}; wrote {}",
+            args.output.display()
+        )?;
+    }
+    Ok(())
+}
+
+impl Args {
+    fn spec(&self) -> Result<ClusterSpec> {
+        let mut spec = ClusterSpec::named(&self.method).expect("clap accepts listed methods only");
+        match self.k {
+            Some(k) => spec = spec.with_k(k),
+            None if spec.needs_k() => return Err(usage("how many clusters? Give -k K")),
+            None => {}
+        }
+        let options = [
+            ("min-size", self.min_size.map(Value::from)),
+            ("max-size", self.max_size.map(Value::from)),
+            ("restarts", self.restarts.map(Value::from)),
+            ("max-iter", self.max_iter.map(Value::from)),
+            ("metric", self.metric.clone().map(Value::from)),
+        ];
+        set(tune(spec, &options)?, &self.set)
+    }
+}

@@ -1,0 +1,168 @@
+//! `bridged evaluate`: scores of a model on rows whose partners are known.
+
+use crate::pools::{self, Columns};
+use crate::printer::{Align, Grid, bold, number, plural};
+use crate::progress::Talk;
+use anyhow::{Context, Result, bail};
+use bridged::{BridgedModel, Evaluation, Scores};
+use bridged_io::Pool;
+use serde_json::json;
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// Rows of x; row i belongs to row i of y
+    #[arg(long, value_name = "FILE")]
+    x: PathBuf,
+    /// Rows of y
+    #[arg(long, value_name = "FILE")]
+    y: PathBuf,
+    /// The latent class of each row: a column of x or y, or a file with one column of classes
+    #[arg(long, value_name = "COLUMN|FILE")]
+    labels: Option<String>,
+    /// The vector column of x
+    #[arg(long, value_name = "COLUMN")]
+    x_vector: Option<String>,
+    /// The vector column of y
+    #[arg(long, value_name = "COLUMN")]
+    y_vector: Option<String>,
+    /// The id column of x
+    #[arg(long, value_name = "COLUMN")]
+    x_id: Option<String>,
+    /// The id column of y
+    #[arg(long, value_name = "COLUMN")]
+    y_id: Option<String>,
+    /// Print the scores as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    let stages = talk.watch();
+    let model = stages.time("read model", || BridgedModel::load(&args.model))?;
+    let (x, y) = stages.time("read rows", || -> Result<_> {
+        let columns = Columns { id: args.x_id.as_deref(), vector: args.x_vector.as_deref() };
+        let x = pools::read_pool(&args.x, columns, &likely(&model.x.names.vector, "x"))?;
+        let columns = Columns { id: args.y_id.as_deref(), vector: args.y_vector.as_deref() };
+        let y = pools::read_pool(&args.y, columns, &likely(&model.y.names.vector, "y"))?;
+        Ok((x, y))
+    })?;
+    let classes = args.labels.as_ref().map(|labels| classes(labels, &x, &y)).transpose()?;
+    let scores = stages
+        .time("evaluate", || model.evaluate(x.rows.view(), y.rows.view(), classes.as_deref()))?;
+
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let seconds: serde_json::Map<_, _> =
+            stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
+        let mut report = serde_json::to_value(&scores)?;
+        report["seconds"] = seconds.into();
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        return Ok(());
+    }
+    print(&scores, &mut out)
+}
+
+fn likely(vector: &[String], side: &str) -> Vec<String> {
+    vector.iter().cloned().chain([side.to_string()]).collect()
+}
+
+/// Numbers for the classes of the rows, from a file or from a carried column.
+fn classes(labels: &str, x: &Pool, y: &Pool) -> Result<Vec<u32>> {
+    let carried = x.texts.iter().chain(&y.texts).find(|t| t.name == labels);
+    let texts: Vec<Option<String>> = match carried {
+        Some(column) => column.values.clone(),
+        None if Path::new(labels).exists() => read_classes(Path::new(labels))?,
+        None => {
+            let known: Vec<&str> =
+                x.texts.iter().chain(&y.texts).map(|t| t.name.as_str()).collect();
+            bail!(
+                "--labels {labels}: neither a file nor a column of x or y (columns: {})",
+                if known.is_empty() { "none".to_string() } else { known.join(", ") }
+            )
+        }
+    };
+    if texts.len() != x.rows.rows() {
+        bail!("--labels {labels}: {} classes for {} rows", texts.len(), x.rows.rows());
+    }
+    let mut numbers = HashMap::new();
+    texts
+        .into_iter()
+        .enumerate()
+        .map(|(i, text)| {
+            let text = text.with_context(|| format!("--labels {labels}: row {i} has no class"))?;
+            let next = numbers.len() as u32;
+            Ok(*numbers.entry(text).or_insert(next))
+        })
+        .collect()
+}
+
+fn read_classes(path: &Path) -> Result<Vec<Option<String>>> {
+    let mut columns = bridged_io::read(path)?.text_columns();
+    if columns.len() > 1 {
+        columns.retain(|c| c.name != "id" && !c.name.ends_with("_id"));
+    }
+    match columns.len() {
+        1 => Ok(columns.remove(0).values),
+        n => bail!("`{}` has {n} columns that could be classes; leave one", path.display()),
+    }
+}
+
+/// Prints the scores beside the two constants.
+pub fn print(scores: &Evaluation, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{}", bold(&format!("{} with known partners", plural(scores.rows, "row"))))?;
+    let mut grid = Grid::new(&[
+        ("", Align::Left),
+        ("answered", Align::Right),
+        ("MSE", Align::Right),
+        ("MAE", Align::Right),
+        ("R²", Align::Right),
+        ("MSE of the mean", Align::Right),
+        ("of the paired mean", Align::Right),
+    ]);
+    let mut row = |name: &str, s: &Scores| {
+        grid.row(vec![
+            name.to_string(),
+            s.answered.to_string(),
+            number(s.model.mse),
+            number(s.model.mae),
+            s.model.r2.map_or("–".to_string(), number),
+            number(s.pool_mean.mse),
+            s.paired_mean.map_or("–".to_string(), |p| number(p.mse)),
+        ]);
+    };
+    row("y from x", &scores.forward);
+    row("x from y", &scores.reverse);
+    grid.print(out)?;
+    if let Some(latent) = &scores.latent {
+        writeln!(out)?;
+        let mut grid = Grid::new(&[
+            ("against the classes", Align::Left),
+            ("AMI", Align::Right),
+            ("NMI", Align::Right),
+            ("ARI", Align::Right),
+            ("ε", Align::Right),
+            ("bridging accuracy", Align::Right),
+            ("ε_B", Align::Right),
+        ]);
+        let rows = [("x", &latent.x, &latent.forward), ("y", &latent.y, &latent.reverse)];
+        for (name, agreement, bridging) in rows {
+            let other = if name == "x" { "y" } else { "x" };
+            grid.row(vec![
+                format!("clusters of {name}, bridge to {other}"),
+                number(agreement.ami),
+                number(agreement.nmi),
+                number(agreement.ari),
+                number(agreement.epsilon),
+                number(bridging.accuracy),
+                number(bridging.epsilon_b),
+            ]);
+        }
+        grid.print(out)?;
+    }
+    Ok(())
+}

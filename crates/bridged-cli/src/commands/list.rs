@@ -1,0 +1,94 @@
+//! `bridged list`: everything that can be named on the command line.
+
+use crate::printer::{Align, Grid, bold};
+use anyhow::Result;
+use bridged::bridge::BridgeSpec;
+use bridged::cluster::ClusterSpec;
+use serde_json::{Value, json};
+use std::io::Write;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print the lists as JSON, clusterings and bridges with their default parameters
+    #[arg(long)]
+    json: bool,
+}
+
+struct Section {
+    title: &'static str,
+    entries: Vec<(String, String)>,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let sections = sections();
+    if args.json {
+        let list = |s: &Section| -> Value {
+            s.entries.iter().map(|(name, about)| json!({"name": name, "about": about})).collect()
+        };
+        let mut all: serde_json::Map<String, Value> =
+            sections.iter().map(|s| (s.title.to_string(), list(s))).collect();
+        let defaults = ClusterSpec::ALL.iter().filter_map(|e| ClusterSpec::named(e.name));
+        all.insert("clustering_defaults".into(), json!(defaults.collect::<Vec<_>>()));
+        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        return Ok(());
+    }
+    for (i, section) in sections.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}", bold(section.title))?;
+        let mut grid = Grid::new(&[("", Align::Left), ("", Align::Left)]);
+        for (name, about) in &section.entries {
+            grid.row(vec![name.clone(), about.clone()]);
+        }
+        grid.print(&mut out)?;
+    }
+    Ok(())
+}
+
+fn sections() -> Vec<Section> {
+    let own = |entries: &[(&str, &str)]| {
+        entries.iter().map(|(name, about)| (name.to_string(), about.to_string())).collect()
+    };
+    let listed = |entries: &[bridged::cluster::Entry]| {
+        entries.iter().map(|e| (e.name.to_string(), e.about.to_string())).collect()
+    };
+    let formats = bridged_io::FORMATS.iter().map(|f| {
+        (
+            f.extensions.iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(" "),
+            f.about.to_string(),
+        )
+    });
+    vec![
+        Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
+        Section { title: "bridges", entries: listed(BridgeSpec::ALL) },
+        Section {
+            title: "refinements",
+            entries: own(&[
+                ("none", "predictions are the centroids of the linked clusters"),
+                ("supervised", "a linear map inside each linked pair of clusters, from its pairs"),
+                ("supervised-centroid", "the same, from its pairs and all linked centroids"),
+            ]),
+        },
+        Section {
+            title: "scalings",
+            entries: own(&[
+                ("none", "rows as they are (the paper)"),
+                ("standardize", "every column to mean 0 and variance 1"),
+                ("l2", "every row to length 1: distances become angles"),
+                ("pca:N", "the first N principal components"),
+            ]),
+        },
+        Section {
+            title: "answers without evidence",
+            entries: own(&[
+                ("mean", "the mean of the other pool"),
+                ("nearest", "what the nearest cluster with a link predicts"),
+                ("abstain", "nothing"),
+            ]),
+        },
+        Section { title: "metrics", entries: listed(bridged::metrics::ALL) },
+        Section { title: "formats", entries: formats.collect() },
+    ]
+}

@@ -1,0 +1,9 @@
+//! One file a verb: its arguments and what it does.
+
+pub mod cluster;
+pub mod demo;
+pub mod evaluate;
+pub mod fit;
+pub mod inspect;
+pub mod list;
+pub mod predict;

@@ -1,0 +1,164 @@
+//! `bridged predict`: the other side of new rows.
+
+use crate::pools::{self, Columns};
+use crate::printer::plural;
+use crate::progress::Talk;
+use anyhow::{Context, Result};
+use bridged::cluster::NOISE;
+use bridged::{BridgedModel, Direction, Prediction, Side, Source};
+use bridged_io::{Column, ColumnData, Pool, Table};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// The rows to predict from
+    rows: PathBuf,
+    /// Where the predictions go; the extension tells the format
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Predict x from y
+    #[arg(long)]
+    reverse: bool,
+    /// Also name the N real rows of the other pool that are nearest to each prediction
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    nearest: usize,
+    /// The id column of the rows
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// The vector column of the rows [default: the one the model was fitted on, else the only one]
+    #[arg(long, value_name = "COLUMN")]
+    vector: Option<String>,
+    /// Print a summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    let stages = talk.watch();
+    let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
+    let model = stages.time("read model", || BridgedModel::load(&args.model))?;
+    let pool = stages.time("read rows", || {
+        let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
+        pools::read_pool(&args.rows, columns, &model.from(direction).names.vector)
+    })?;
+    let prediction = stages
+        .time("predict", || model.predict(direction, pool.rows.view()))
+        .with_context(|| format!("`{}`", args.rows.display()))?;
+    let nearest = stages.time("nearest", || match args.nearest {
+        0 => Ok(Vec::new()),
+        n => model.nearest(direction, prediction.values.view(), n),
+    })?;
+
+    let mut columns = explain(&pool, &prediction);
+    columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
+    let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
+    let summary = Summary::of(&prediction, &answered);
+    let vector_only = args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    if vector_only {
+        columns.clear(); // an npy file holds one array
+    }
+    let values = prediction.values;
+    columns.push(Column::new("value", ColumnData::OptionalVector { values, valid: answered }));
+    let table = Table::new(&args.output, columns)?;
+    stages.time("write", || bridged_io::write(&args.output, &table))?;
+
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let seconds: serde_json::Map<_, _> =
+            stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
+        let report = json!({
+            "rows": summary.rows, "answered": summary.answered, "status": summary.status,
+            "output": args.output, "seconds": seconds,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else if !talk.quiet {
+        let parts: Vec<String> =
+            summary.status.iter().map(|(status, n)| format!("{n} {status}")).collect();
+        let rows = plural(summary.rows, "row");
+        writeln!(out, "{rows}: {}; wrote {}", parts.join(", "), args.output.display())?;
+    }
+    Ok(())
+}
+
+struct Summary {
+    rows: usize,
+    answered: usize,
+    status: std::collections::BTreeMap<&'static str, usize>,
+}
+
+impl Summary {
+    fn of(prediction: &Prediction, answered: &[bool]) -> Self {
+        let mut status = std::collections::BTreeMap::new();
+        for i in 0..prediction.len() {
+            *status.entry(prediction.answer(i).status.name()).or_insert(0) += 1;
+        }
+        Self { rows: prediction.len(), answered: answered.iter().filter(|a| **a).count(), status }
+    }
+}
+
+/// The columns that say why a row is answered as it is.
+fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
+    let rows = 0..prediction.len();
+    let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
+        Column::new(name, ColumnData::Text(rows.clone().map(f).collect()))
+    };
+    let integer = |name: &str, f: &dyn Fn(usize) -> Option<i64>| {
+        Column::new(name, ColumnData::Integer(rows.clone().map(f).collect()))
+    };
+    let mut columns = vec![text("id", &|i| Some(pool.ids[i].clone()))];
+    for carried in pool.texts.iter().filter(|c| !RESERVED.contains(&c.name.as_str())) {
+        columns.push(text(&carried.name, &|i| carried.values[i].clone()));
+    }
+    columns.push(integer("cluster", &|i| match prediction.clusters[i] {
+        NOISE => None,
+        cluster => Some(i64::from(cluster)),
+    }));
+    columns.push(integer("linked", &|i| {
+        prediction.answer(i).targets.first().map(|t| i64::from(t.cluster))
+    }));
+    let weights =
+        rows.clone().map(|i| prediction.answer(i).targets.first().map_or(f64::NAN, |t| t.weight));
+    columns.push(Column::new("weight", ColumnData::Number(weights.collect())));
+    columns.push(text("links", &|i| {
+        let targets = &prediction.answer(i).targets;
+        let shares = targets.iter().map(|t| format!("{}:{:.3}", t.cluster, t.weight));
+        (targets.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
+    }));
+    columns.push(integer("support", &|i| Some(i64::from(prediction.answer(i).support))));
+    columns.push(text("status", &|i| Some(prediction.answer(i).status.to_string())));
+    columns.push(text("answer", &|i| {
+        Some(match prediction.answer(i).source {
+            Source::Link => "link".to_string(),
+            Source::Nearest(cluster) => format!("nearest cluster {cluster}"),
+            Source::Mean => "mean".to_string(),
+            Source::Abstain => "abstain".to_string(),
+        })
+    }));
+    columns
+}
+
+/// Names that our own columns have; carried columns of these names give way.
+const RESERVED: &[&str] =
+    &["id", "cluster", "linked", "weight", "links", "support", "status", "answer", "value"];
+
+/// For each of the n nearest rows: its id, its distance, and what it carries along.
+fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for rank in 0..n {
+        let found = || nearest.iter().map(move |row| row.get(rank));
+        let name = |what: &str| format!("nearest_{}_{what}", rank + 1);
+        let ids = found().map(|f| f.map(|f| side.names.id(f.row as usize))).collect();
+        columns.push(Column::new(name("id"), ColumnData::Text(ids)));
+        let distances = found().map(|f| f.map_or(f64::NAN, |f| f.distance)).collect();
+        columns.push(Column::new(name("distance"), ColumnData::Number(distances)));
+        for carried in &side.names.texts {
+            let values = found().map(|f| f.map(|f| carried.values[f.row as usize].clone()));
+            columns.push(Column::new(name(&carried.name), ColumnData::Text(values.collect())));
+        }
+    }
+    columns
+}

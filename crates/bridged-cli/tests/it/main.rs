@@ -1,0 +1,6 @@
+//! The command as a person uses it: files in a folder, the real binary, its output and exit code.
+
+mod bad_input;
+mod determinism;
+mod journey;
+mod support;

@@ -1,0 +1,212 @@
+//! Arrow IPC: the file format (also known as Feather version 2) and the stream format.
+//!
+//! Which of the two it is, the first bytes tell. Written files are in the file format,
+//! zstd-compressed.
+
+use crate::Input;
+use crate::atomic::{Sink, WriteError};
+use crate::batches::{Collector, batch, ranges, schema};
+use crate::error::TableError;
+use crate::guard::quietly;
+use crate::table::Table;
+use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, SchemaRef};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+const NAME: &str = "Arrow IPC";
+
+const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// Rows written at a time.
+const BATCH: usize = 1 << 14;
+
+/// Reads an Arrow IPC file or stream.
+pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut file = input.file;
+    let mut start = [0u8; 6];
+    let got = file.rewind().and_then(|()| file.read_exact(&mut start));
+    got.map_err(|_| damaged("it is too short to be one".to_owned()))?;
+    let is_file = &start == MAGIC;
+    if start.starts_with(b"FEA1") {
+        let detail =
+            "it is Feather version 1, which is no longer used; write it again as version 2";
+        return Err(damaged(detail.to_owned()));
+    }
+    if is_file {
+        let mut end = [0u8; 6];
+        let got = file.seek(SeekFrom::End(-6)).and_then(|_| file.read_exact(&mut end));
+        if got.is_err() || &end != MAGIC || input.len < 20 {
+            let detail = "its end is missing; it was cut off while being written";
+            return Err(damaged(detail.to_owned()));
+        }
+    }
+    let result = quietly(|| {
+        let messages = check_promises(file, input.len, if is_file { 8 } else { 0 })?;
+        if is_file {
+            check_footer(file, input.len, &messages)?;
+        }
+        file.rewind()?;
+        if is_file { decode_file(file, input.path) } else { decode_stream(file, input.path) }
+    });
+    match result {
+        Ok(Ok(table)) => Ok(table),
+        Ok(Err(error)) => Err(damaged(error.to_string())),
+        Err(panic) => Err(damaged(panic)),
+    }
+}
+
+fn decode_file(file: &File, path: &Path) -> Result<Table, ArrowError> {
+    let all = FileReader::try_new(BufReader::new(file), None)?;
+    let mut collector = Collector::new(&all.schema(), 0);
+    drop(all);
+    let reader = FileReader::try_new(BufReader::new(file), Some(collector.wanted()))?;
+    for batch in reader {
+        collector.push(&batch?)?;
+    }
+    Ok(collector.finish(path.to_path_buf()))
+}
+
+fn decode_stream(mut file: &File, path: &Path) -> Result<Table, ArrowError> {
+    let all = StreamReader::try_new(BufReader::new(file), None)?;
+    let mut collector = Collector::new(&all.schema(), 0);
+    drop(all);
+    file.rewind()?;
+    let mut reader = StreamReader::try_new(BufReader::new(file), Some(collector.wanted()))?;
+    for batch in reader.by_ref() {
+        collector.push(&batch?)?;
+    }
+    Ok(collector.finish(path.to_path_buf()))
+}
+
+/// Where a message begins and how long its two parts are, as a footer lists it.
+type Message = [i64; 3];
+
+/// Refuses a footer that lists anything but the messages of the file: the decoder takes its word
+/// for how much room a block needs and where in it the numbers begin.
+fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<(), ArrowError> {
+    let wrong = || ArrowError::IpcError("its footer does not fit the file".to_owned());
+    let mut trailer = [0u8; 10];
+    file.seek(SeekFrom::End(-10))?;
+    file.read_exact(&mut trailer)?;
+    let size = read_footer_length(trailer)? as u64;
+    let start = len.checked_sub(10 + size).ok_or_else(wrong)?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = vec![0u8; size as usize];
+    file.read_exact(&mut bytes)?;
+    let footer = root_as_footer(&bytes).map_err(|e| ArrowError::ParseError(format!("{e:?}")))?;
+    let lists = [footer.dictionaries(), footer.recordBatches()];
+    for block in lists.iter().flatten().flatten() {
+        let listed = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
+        // Messages are in the order of their offsets.
+        if messages.binary_search(&listed).is_err() {
+            return Err(wrong());
+        }
+    }
+    Ok(())
+}
+
+/// Walks over the messages and refuses a compressed buffer that promises more than its bytes can
+/// hold: the decoder would reserve the promised room at once, and a process that asks for more
+/// memory than there is ends without a word. Costs one small read a buffer; gives the messages.
+fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>, ArrowError> {
+    let cut_off = || ArrowError::IpcError("it is cut off inside a message".to_owned());
+    let mut messages = Vec::new();
+    let mut at = start;
+    let mut word = [0u8; 4];
+    // The end is a length of zero, or just the end.
+    while at + 4 <= len {
+        let begin = at;
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut word)?;
+        at += 4;
+        // Messages of old files lack this mark.
+        if word == [0xff; 4] {
+            file.read_exact(&mut word).map_err(|_| cut_off())?;
+            at += 4;
+        }
+        let size = u64::from(u32::from_le_bytes(word));
+        if size == 0 && messages.is_empty() && start > 0 {
+            // Zeros between the magic number and the first message align it.
+            continue;
+        }
+        if size == 0 {
+            break;
+        }
+        if at + size > len {
+            return Err(cut_off());
+        }
+        let mut bytes = vec![0u8; size as usize];
+        file.read_exact(&mut bytes)?;
+        let message =
+            root_as_message(&bytes).map_err(|e| ArrowError::ParseError(format!("{e:?}")))?;
+        let body = at + size;
+        let body_len = u64::try_from(message.bodyLength()).map_err(|_| cut_off())?;
+        if body.checked_add(body_len).is_none_or(|end| end > len) {
+            return Err(cut_off());
+        }
+        let data = message
+            .header_as_record_batch()
+            .or_else(|| message.header_as_dictionary_batch().and_then(|d| d.data()));
+        if let Some(data) = data
+            && let Some(compression) = data.compression()
+        {
+            for buffer in data.buffers().iter().flatten() {
+                check_buffer(file, body, body_len, compression, buffer)?;
+            }
+        }
+        messages.push([begin as i64, (body - begin) as i64, body_len as i64]);
+        at = body + body_len;
+    }
+    Ok(messages)
+}
+
+fn check_buffer(
+    mut file: &File,
+    body: u64,
+    body_len: u64,
+    compression: BodyCompression<'_>,
+    buffer: &Buffer,
+) -> Result<(), ArrowError> {
+    let wrong = || ArrowError::IpcError("a buffer lies outside of its message".to_owned());
+    let offset = u64::try_from(buffer.offset()).map_err(|_| wrong())?;
+    let held = u64::try_from(buffer.length()).map_err(|_| wrong())?;
+    if offset.checked_add(held).is_none_or(|end| end > body_len) {
+        return Err(wrong());
+    }
+    if held < 8 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(body + offset))?;
+    let mut prefix = [0u8; 8];
+    file.read_exact(&mut prefix)?;
+    // One byte of LZ4 stands for at most 255; of zstd, a block of 128 kB may be a few bytes.
+    let ratio = if compression.codec() == CompressionType::LZ4_FRAME { 256 } else { 1 << 16 };
+    // Negative: the buffer is not compressed after all.
+    let promised = i64::from_le_bytes(prefix);
+    if u64::try_from(promised).is_ok_and(|p| p > held.saturating_mul(ratio)) {
+        return Err(ArrowError::IpcError(format!(
+            "a compressed buffer of {held} bytes claims to hold {promised}"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes an Arrow IPC file.
+pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+    let schema = schema(table)?;
+    write_batches(sink, table, &schema).map_err(|e| WriteError::Failed(Box::new(e)))
+}
+
+fn write_batches(sink: &mut Sink<'_>, table: &Table, schema: &SchemaRef) -> Result<(), ArrowError> {
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))?;
+    let mut writer = FileWriter::try_new_with_options(sink, schema, options)?;
+    for range in ranges(table.rows(), BATCH) {
+        writer.write(&batch(table, schema, range)?)?;
+    }
+    writer.finish()
+}

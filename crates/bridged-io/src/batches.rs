@@ -1,0 +1,315 @@
+//! Between Arrow's record batches and the columns of a [`Table`], for both Arrow and Parquet.
+//!
+//! Reading appends batch after batch to one buffer a column; writing builds one batch at a time
+//! from slices of the columns. Vectors become `FixedSizeList<Float32>`.
+
+use crate::atomic::WriteError;
+use crate::table::{Column, ColumnData, Table};
+use crate::vectors::VectorBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray,
+};
+use arrow_buffer::NullBuffer;
+use arrow_cast::{can_cast_types, cast};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Collects the batches of a file.
+pub(crate) struct Collector {
+    fields: Vec<(String, Fill)>,
+    rows: usize,
+    expected: usize,
+}
+
+/// A column that is being filled.
+enum Fill {
+    Vector(VectorBuilder),
+    Number(Vec<f64>),
+    Integer(Vec<Option<i64>>),
+    /// Until one is too large for `i64`, these are integers.
+    Unsigned(Vec<Option<u64>>),
+    Text(Vec<Option<String>>),
+    Other(String),
+}
+
+impl Collector {
+    /// For tables of that schema; `expected` rows are promised, not guaranteed.
+    pub fn new(schema: &Schema, expected: usize) -> Self {
+        let fields = schema.fields().iter().map(|f| (f.name().clone(), fill_for(f.data_type())));
+        Self { fields: fields.collect(), rows: 0, expected }
+    }
+
+    /// The columns that are worth decoding.
+    pub fn wanted(&self) -> Vec<usize> {
+        let skipped = |at: &usize| matches!(self.fields[*at].1, Fill::Other(_));
+        (0..self.fields.len()).filter(|at| !skipped(at)).collect()
+    }
+
+    /// Adds a batch that holds the wanted columns only.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let wanted = self.wanted();
+        if batch.num_columns() != wanted.len() {
+            return Err(ArrowError::SchemaError("a batch does not fit the schema".to_owned()));
+        }
+        for (at, array) in wanted.into_iter().zip(batch.columns()) {
+            self.fields[at].1.push(array, self.expected)?;
+        }
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// The finished table.
+    pub fn finish(self, source: PathBuf) -> Table {
+        let columns = self.fields.into_iter().map(|(name, fill)| Column::new(name, fill.finish()));
+        Table::with_rows(source, columns.collect(), self.rows)
+    }
+}
+
+fn fill_for(kind: &DataType) -> Fill {
+    use DataType as D;
+    match kind {
+        D::Dictionary(_, values) => fill_for(values),
+        D::RunEndEncoded(_, values) => fill_for(values.data_type()),
+        D::List(item)
+        | D::LargeList(item)
+        | D::FixedSizeList(item, _)
+        | D::ListView(item)
+        | D::LargeListView(item)
+            if item.data_type().is_numeric() =>
+        {
+            Fill::Vector(VectorBuilder::default())
+        }
+        D::UInt64 => Fill::Unsigned(Vec::new()),
+        kind if kind.is_integer() => Fill::Integer(Vec::new()),
+        kind if kind.is_numeric() => Fill::Number(Vec::new()),
+        D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Boolean | D::Null => Fill::Text(Vec::new()),
+        kind if kind.is_temporal() && can_cast_types(kind, &D::Utf8) => Fill::Text(Vec::new()),
+        kind => Fill::Other(kind.to_string()),
+    }
+}
+
+impl Fill {
+    fn push(&mut self, array: &ArrayRef, expected: usize) -> Result<(), ArrowError> {
+        let plain = match array.data_type() {
+            DataType::Dictionary(_, values) => cast(array, values)?,
+            DataType::RunEndEncoded(_, values) => cast(array, values.data_type())?,
+            _ => Arc::clone(array),
+        };
+        match self {
+            Self::Vector(builder) => push_lists(builder, &plain, expected)?,
+            Self::Number(out) => {
+                let cells = cast(&plain, &DataType::Float64)?;
+                let cells = cells.as_primitive::<Float64Type>();
+                out.extend(cells.iter().map(|v| v.unwrap_or(f64::NAN)));
+            }
+            Self::Integer(out) => {
+                out.extend(cast(&plain, &DataType::Int64)?.as_primitive::<Int64Type>().iter());
+            }
+            Self::Unsigned(out) => out.extend(plain.as_primitive::<UInt64Type>().iter()),
+            Self::Text(out) => push_texts(out, &plain)?,
+            Self::Other(_) => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> ColumnData {
+        match self {
+            Self::Vector(builder) => builder.finish(),
+            Self::Number(v) => ColumnData::Number(v),
+            Self::Integer(v) => ColumnData::Integer(v),
+            Self::Unsigned(v) if v.iter().flatten().all(|v| i64::try_from(*v).is_ok()) => {
+                ColumnData::Integer(v.into_iter().map(|v| v.map(|v| v as i64)).collect())
+            }
+            Self::Unsigned(v) => ColumnData::Code {
+                text: v.iter().map(|v| v.map(|v| v.to_string())).collect(),
+                numbers: v.iter().map(|v| v.map_or(f64::NAN, |v| v as f64)).collect(),
+            },
+            Self::Text(v) => ColumnData::Text(v),
+            Self::Other(name) => ColumnData::Other(name),
+        }
+    }
+}
+
+/// A gap inside a list becomes NaN; what `f32` cannot hold becomes infinite.
+fn floats(values: &ArrayRef) -> Result<Float32Array, ArrowError> {
+    let cells = cast(values, &DataType::Float32)?;
+    let cells = cells.as_primitive::<Float32Type>();
+    if cells.null_count() == 0 {
+        return Ok(cells.clone());
+    }
+    Ok(cells.iter().map(|v| v.unwrap_or(f32::NAN)).collect::<Vec<f32>>().into())
+}
+
+fn push_lists(
+    builder: &mut VectorBuilder,
+    array: &ArrayRef,
+    expected: usize,
+) -> Result<(), ArrowError> {
+    match array.data_type() {
+        DataType::FixedSizeList(_, _) => {
+            let lists = array.as_fixed_size_list();
+            let width = lists.value_length().max(0) as usize;
+            // `values` of a slice begins with the slice's first row.
+            let values = floats(lists.values())?;
+            builder.expect_rows(expected, width);
+            if lists.null_count() == 0 {
+                builder.push_block(lists.len(), width, &values.values()[..lists.len() * width]);
+            } else {
+                for i in 0..lists.len() {
+                    if lists.is_null(i) {
+                        builder.push_null();
+                    } else {
+                        builder.push(&values.values()[i * width..(i + 1) * width]);
+                    }
+                }
+            }
+        }
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            let offsets = lists.offsets().iter().map(|&o| o as usize).collect();
+            push_offset_lists(builder, offsets, lists.values(), lists.nulls(), expected)?;
+        }
+        DataType::LargeList(_) => {
+            let lists = array.as_list::<i64>();
+            let offsets = lists.offsets().iter().map(|&o| o as usize).collect();
+            push_offset_lists(builder, offsets, lists.values(), lists.nulls(), expected)?;
+        }
+        DataType::ListView(item) => {
+            let lists = cast(array, &DataType::List(Arc::clone(item)))?;
+            push_lists(builder, &lists, expected)?;
+        }
+        DataType::LargeListView(item) => {
+            let lists = cast(array, &DataType::LargeList(Arc::clone(item)))?;
+            push_lists(builder, &lists, expected)?;
+        }
+        other => return Err(ArrowError::SchemaError(format!("{other} is not a list"))),
+    }
+    Ok(())
+}
+
+fn push_offset_lists(
+    builder: &mut VectorBuilder,
+    offsets: Vec<usize>,
+    values: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    expected: usize,
+) -> Result<(), ArrowError> {
+    let (Some(&start), Some(&end)) = (offsets.first(), offsets.last()) else { return Ok(()) };
+    let values = floats(&values.slice(start, end - start))?;
+    let rows = offsets.len() - 1;
+    for i in 0..rows {
+        if nulls.is_some_and(|n| n.is_null(i)) {
+            builder.push_null();
+        } else {
+            let row = &values.values()[offsets[i] - start..offsets[i + 1] - start];
+            builder.expect_rows(expected, row.len());
+            builder.push(row);
+        }
+    }
+    Ok(())
+}
+
+fn push_texts(out: &mut Vec<Option<String>>, array: &ArrayRef) -> Result<(), ArrowError> {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    match array.data_type() {
+        DataType::Utf8 => out.extend(array.as_string::<i32>().iter().map(owned)),
+        DataType::LargeUtf8 => out.extend(array.as_string::<i64>().iter().map(owned)),
+        DataType::Utf8View => out.extend(array.as_string_view().iter().map(owned)),
+        // The names of time zones need a data base that is not built in; the instant is the same.
+        DataType::Timestamp(unit, Some(_)) => {
+            let utc = cast(array, &DataType::Timestamp(*unit, Some("+00:00".into())))?;
+            out.extend(cast(&utc, &DataType::Utf8)?.as_string::<i32>().iter().map(owned));
+        }
+        _ => out.extend(cast(array, &DataType::Utf8)?.as_string::<i32>().iter().map(owned)),
+    }
+    Ok(())
+}
+
+/// The schema under which a table is written.
+pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
+    let mut fields = Vec::with_capacity(table.columns.len());
+    for column in &table.columns {
+        let (kind, nullable) = match &column.data {
+            ColumnData::Vector(m) => (vector_type(m.cols()), false),
+            ColumnData::OptionalVector { values, .. } => (vector_type(values.cols()), true),
+            ColumnData::Number(_) => (DataType::Float64, true),
+            ColumnData::Integer(_) => (DataType::Int64, true),
+            ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
+            ColumnData::Ragged { .. } | ColumnData::Other(_) => {
+                let (name, kind) = (&column.name, column.data.kind());
+                return Err(WriteError::Refused(format!("column `{name}` holds {kind}")));
+            }
+        };
+        fields.push(Field::new(&column.name, kind, nullable));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+fn vector_type(width: usize) -> DataType {
+    DataType::FixedSizeList(Arc::new(Field::new("element", DataType::Float32, false)), width as i32)
+}
+
+/// The rows of that range as a batch.
+pub(crate) fn batch(
+    table: &Table,
+    schema: &SchemaRef,
+    range: Range<usize>,
+) -> Result<RecordBatch, ArrowError> {
+    let mut arrays = Vec::with_capacity(table.columns.len());
+    for (column, field) in table.columns.iter().zip(schema.fields()) {
+        let array: ArrayRef = match &column.data {
+            ColumnData::Vector(m) => {
+                let values = &m.data()[range.start * m.cols()..range.end * m.cols()];
+                lists(field, values.to_vec(), None)?
+            }
+            ColumnData::OptionalVector { values: m, valid } => {
+                let mut values = m.data()[range.start * m.cols()..range.end * m.cols()].to_vec();
+                let valid = &valid[range.clone()];
+                // What stands in for a missing row must not show in the bytes of the file.
+                for (row, valid) in values.chunks_exact_mut(m.cols().max(1)).zip(valid) {
+                    if !valid {
+                        row.fill(0.0);
+                    }
+                }
+                lists(field, values, Some(NullBuffer::from(valid)))?
+            }
+            ColumnData::Number(v) => {
+                let cells = v[range.clone()].iter().map(|&v| (!v.is_nan()).then_some(v));
+                Arc::new(cells.collect::<Float64Array>())
+            }
+            ColumnData::Integer(v) => {
+                Arc::new(v[range.clone()].iter().copied().collect::<Int64Array>())
+            }
+            ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
+                Arc::new(v[range.clone()].iter().map(Option::as_deref).collect::<StringArray>())
+            }
+            ColumnData::Ragged { .. } | ColumnData::Other(_) => {
+                return Err(ArrowError::SchemaError("refused by `schema`".to_owned()));
+            }
+        };
+        arrays.push(array);
+    }
+    RecordBatch::try_new(Arc::clone(schema), arrays)
+}
+
+fn lists(
+    field: &Field,
+    values: Vec<f32>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
+    let DataType::FixedSizeList(item, width) = field.data_type() else {
+        return Err(ArrowError::SchemaError("a vector column is a fixed-size list".to_owned()));
+    };
+    let values = Arc::new(Float32Array::from(values));
+    Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls)?))
+}
+
+/// Ranges of at most `size` rows that cover a table.
+pub(crate) fn ranges(rows: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(size).map(move |start| start..(start + size).min(rows))
+}

@@ -1,0 +1,342 @@
+//! What can go wrong with a table, each as a sentence that names the file, the place in it, and
+//! what to do.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a table could not be read, used or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// No such file.
+    #[error("`{}` does not exist", path.display())]
+    Missing {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// A directory where a file was expected.
+    #[error("`{}` is a directory, not a file", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("`{}` could not be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file's name does not say what it holds.
+    #[error("`{}` has no extension that is known; use one of {known}", path.display())]
+    UnknownExtension {
+        /// The file.
+        path: PathBuf,
+        /// All extensions, as a list to show.
+        known: String,
+    },
+    /// Nothing in it at all.
+    #[error("`{}` is empty (0 bytes)", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The content is of another kind than the name says.
+    #[error(
+        "`{}` is named like {expected}, but this looks like {found}; give it the extension \
+         that fits what it holds, or convert it",
+        path.display()
+    )]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// What the extension promises.
+        expected: &'static str,
+        /// What the first bytes say.
+        found: &'static str,
+    },
+    /// The bytes do not follow the format.
+    #[error("`{}` is not a readable {format} file: {detail}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The format it was read as.
+        format: &'static str,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Text that is not UTF-8.
+    #[error("`{}`, line {line}: the text is not UTF-8; save the file as UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+    },
+    /// A line with more or fewer cells than the header.
+    #[error(
+        "`{}`, line {line}: {got} cells, but the header has {expected}; quote cells that \
+         contain the separator",
+        path.display()
+    )]
+    RaggedLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// Cells of the header.
+        expected: usize,
+        /// Cells of this line.
+        got: usize,
+    },
+    /// Cells seem to be separated by something else.
+    #[error(
+        "`{}` seems to separate its cells by {found}, but {expected} is what its extension \
+         stands for; write commas in `.csv` and tabs in `.tsv`",
+        path.display()
+    )]
+    Separator {
+        /// The file.
+        path: PathBuf,
+        /// The separator it seems to use.
+        found: &'static str,
+        /// The separator it should use.
+        expected: &'static str,
+    },
+    /// A table without columns.
+    #[error("`{}` has no columns", path.display())]
+    NoColumns {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A table without rows.
+    #[error("`{}` has columns but no rows", path.display())]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Columns of one table that differ in length.
+    #[error("column `{column}` has {got} rows, but the table has {expected}")]
+    UnequalColumns {
+        /// The column.
+        column: String,
+        /// Rows of the columns before it.
+        expected: usize,
+        /// Its rows.
+        got: usize,
+    },
+    /// A column that was asked for is not there.
+    #[error("`{}` has no column `{column}`; it has {known}", path.display())]
+    NoSuchColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// The columns there are, as a list to show.
+        known: String,
+    },
+    /// A name that two columns share.
+    #[error("`{}` has several columns called `{column}`; rename one of them", path.display())]
+    SameName {
+        /// The file.
+        path: PathBuf,
+        /// The shared name.
+        column: String,
+    },
+    /// Nothing to use as a vector.
+    #[error(
+        "`{}` has no list column and no numeric column to use as vectors; it has {known}",
+        path.display()
+    )]
+    NoVector {
+        /// The file.
+        path: PathBuf,
+        /// The columns there are with their kinds, as a list to show.
+        known: String,
+    },
+    /// More than one list column and none was named.
+    #[error(
+        "`{}` has several vector columns: {names}; name one with the vector option \
+         (`--vector NAME`, or `--x-vector NAME` and `--y-vector NAME`)",
+        path.display()
+    )]
+    SeveralVectors {
+        /// The file.
+        path: PathBuf,
+        /// Those columns, as a list to show.
+        names: String,
+    },
+    /// A column that cannot serve as a vector.
+    #[error(
+        "`{}`, column `{column}` holds {kind}, which is not a vector; name a list column or \
+         numeric columns",
+        path.display()
+    )]
+    NotAVector {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        kind: String,
+    },
+    /// Vectors of length zero.
+    #[error("`{}`, column `{column}`: the vectors have no entries", path.display())]
+    NoEntries {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// A row without a vector.
+    #[error(
+        "`{}`, column `{column}`, row `{id}`: the vector is missing; remove or repair that row",
+        path.display()
+    )]
+    MissingVector {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The row's id.
+        id: String,
+    },
+    /// Vectors of different lengths.
+    #[error(
+        "`{}`, column `{column}`, row `{id}`: the vector has {got} entries, but the rows \
+         before it have {expected}; all vectors must have one length",
+        path.display()
+    )]
+    RaggedVector {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The id of the first row that differs.
+        id: String,
+        /// The length of the rows before.
+        expected: usize,
+        /// The length of this row.
+        got: usize,
+    },
+    /// NaN, infinite or missing inside a vector.
+    #[error(
+        "`{}`, {place}, row `{id}`: the value is {problem}; remove or repair that row",
+        path.display()
+    )]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// The column, and the position for a list column.
+        place: String,
+        /// The row's id.
+        id: String,
+        /// Missing or infinite.
+        problem: &'static str,
+    },
+    /// More than one column could be the id.
+    #[error(
+        "`{}` has several columns that may be the id: {names}; name one with the id option \
+         (`--id NAME`, or `--x-id NAME` and `--y-id NAME`)",
+        path.display()
+    )]
+    SeveralIds {
+        /// The file.
+        path: PathBuf,
+        /// Those columns, as a list to show.
+        names: String,
+    },
+    /// A column that cannot serve as the id.
+    #[error(
+        "`{}`, column `{column}` cannot be the id: {detail}; ids are texts or whole numbers",
+        path.display()
+    )]
+    NotAnId {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Why not.
+        detail: String,
+    },
+    /// A row without an id.
+    #[error(
+        "`{}`, column `{column}`: row {row} (counted from 0) has no id; every row needs one",
+        path.display()
+    )]
+    NullId {
+        /// The file.
+        path: PathBuf,
+        /// The id column.
+        column: String,
+        /// The row, counted from 0.
+        row: usize,
+    },
+    /// Two rows with one id.
+    #[error(
+        "`{}`, column `{column}`: the id `{id}` occurs in row {first} and again in row {second} \
+         (counted from 0); ids must differ, or name `#row` as the id to number the rows",
+        path.display()
+    )]
+    DuplicateId {
+        /// The file.
+        path: PathBuf,
+        /// The id column.
+        column: String,
+        /// The id.
+        id: String,
+        /// The first row that has it.
+        first: usize,
+        /// The next row that has it.
+        second: usize,
+    },
+    /// A table of pairs whose two columns cannot be told.
+    #[error(
+        "`{}` is not a table of pairs: it has {known}; give it two columns of ids, or columns \
+         named `x_id` and `y_id`",
+        path.display()
+    )]
+    NotPairs {
+        /// The file.
+        path: PathBuf,
+        /// The columns there are, as a list to show.
+        known: String,
+    },
+    /// The directory to write into is not there.
+    #[error(
+        "`{}` cannot be written: the directory `{}` does not exist; create it first",
+        path.display(),
+        parent.display()
+    )]
+    NoParent {
+        /// The file to write.
+        path: PathBuf,
+        /// Its directory.
+        parent: PathBuf,
+    },
+    /// The format cannot hold this table.
+    #[error("`{}` cannot be written: {reason}", path.display())]
+    Refused {
+        /// The file to write.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        reason: String,
+    },
+    /// Writing failed; the target is as it was.
+    #[error("`{}` could not be written: {source}", path.display())]
+    Unwritable {
+        /// The file to write.
+        path: PathBuf,
+        /// What went wrong.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// Names in backquotes, separated by commas.
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
+    if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") }
+}

@@ -1,0 +1,88 @@
+//! Parquet: the columnar file that data frames are exchanged in.
+//!
+//! Only columns that a table can hold are decoded. Written files are zstd-compressed, in row groups
+//! of 131,072 rows, with a fixed `created_by`, so equal tables give equal bytes.
+
+use crate::Input;
+use crate::atomic::{Sink, WriteError};
+use crate::batches::{Collector, batch, ranges, schema};
+use crate::error::TableError;
+use crate::guard::quietly;
+use crate::table::{ColumnData, Table};
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::arrow::{ArrowWriter, ProjectionMask};
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::schema::types::ColumnPath;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+const NAME: &str = "Parquet";
+
+/// Rows decoded at a time: with 1,024 entries a vector, 32 MB.
+const BATCH: usize = 8192;
+
+/// Reads a Parquet file.
+pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut ends = [[0u8; 4]; 2];
+    let mut file = input.file;
+    for (end, at) in ends.iter_mut().zip([SeekFrom::Start(0), SeekFrom::End(-4)]) {
+        let got = file.seek(at).and_then(|_| file.read_exact(end));
+        got.map_err(|_| damaged("it is too short to be one".to_owned()))?;
+    }
+    if &ends[0] != b"PAR1" {
+        return Err(damaged("it does not begin like one".to_owned()));
+    }
+    if &ends[1] != b"PAR1" || input.len < 12 {
+        return Err(damaged("its end is missing; it was cut off while being written".to_owned()));
+    }
+    let file = file.try_clone();
+    let file = file.map_err(|source| TableError::Unreadable { path: input.path.into(), source })?;
+    match quietly(|| decode(file, input.path)) {
+        Ok(Ok(table)) => Ok(table),
+        Ok(Err(error)) => Err(damaged(error.to_string())),
+        Err(panic) => Err(damaged(panic)),
+    }
+}
+
+fn decode(file: File, path: &Path) -> Result<Table, ParquetError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let rows = builder.metadata().file_metadata().num_rows();
+    let mut collector = Collector::new(builder.schema(), usize::try_from(rows).unwrap_or(0));
+    let mask = ProjectionMask::roots(builder.parquet_schema(), collector.wanted());
+    for batch in builder.with_projection(mask).with_batch_size(BATCH).build()? {
+        collector.push(&batch?)?;
+    }
+    Ok(collector.finish(path.to_path_buf()))
+}
+
+/// Writes a Parquet file.
+pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+    let failed = |e: ParquetError| WriteError::Failed(Box::new(e));
+    let schema = schema(table)?;
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by("bridged".to_owned())
+        .set_max_row_group_row_count(Some(1 << 17));
+    for column in &table.columns {
+        if matches!(column.data, ColumnData::Vector(_) | ColumnData::OptionalVector { .. }) {
+            // The entries of vectors hardly repeat and nobody filters by them.
+            let parts = [column.name.as_str(), "list", "element"];
+            let path = ColumnPath::new(parts.map(str::to_owned).to_vec());
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+    }
+    let properties = Some(properties.build());
+    let mut writer = ArrowWriter::try_new(sink, schema.clone(), properties).map_err(failed)?;
+    for range in ranges(table.rows(), BATCH) {
+        let batch = batch(table, &schema, range).map_err(|e| failed(e.into()))?;
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok(())
+}

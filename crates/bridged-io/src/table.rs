@@ -1,0 +1,225 @@
+//! A table: named columns of one length, with the file they came from.
+//!
+//! A cell is a vector, a number or a text. What a file holds beyond that is rendered as text where
+//! a reader would know what is meant (times, truth values), and otherwise kept as a name of its
+//! type only, so that a table with pictures in it can still be used for its vectors.
+
+use crate::error::{TableError, list};
+use bridged_math::Matrix;
+use std::path::PathBuf;
+
+/// Columns of one length and where they came from.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The file, for error messages.
+    pub source: PathBuf,
+    /// The columns in the order of the file.
+    pub columns: Vec<Column>,
+    rows: usize,
+}
+
+/// A named column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name; may be empty for a column without one.
+    pub name: String,
+    /// Its cells.
+    pub data: ColumnData,
+}
+
+/// The cells of a column.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ColumnData {
+    /// A vector in every row; entries may be NaN or infinite until [`Table::into_pool`] has looked.
+    Vector(Matrix),
+    /// A vector in some rows, as for predictions that abstain.
+    OptionalVector {
+        /// One row each; those that are not valid mean nothing.
+        values: Matrix,
+        /// Which rows hold a vector.
+        valid: Vec<bool>,
+    },
+    /// Lists that differ in length: readable, but of no use as vectors.
+    Ragged {
+        /// The first row that differs.
+        row: usize,
+        /// The length of the rows before it.
+        expected: usize,
+        /// Its length.
+        got: usize,
+    },
+    /// Real numbers; NaN where there is none.
+    Number(Vec<f64>),
+    /// Whole numbers.
+    Integer(Vec<Option<i64>>),
+    /// Whole numbers whose spelling matters, such as `007` or more digits than an `i64` holds: the
+    /// text is what they are called, the number what they measure (NaN where there is none).
+    Code {
+        /// As spelled in the file.
+        text: Vec<Option<String>>,
+        /// As a number.
+        numbers: Vec<f64>,
+    },
+    /// Texts.
+    Text(Vec<Option<String>>),
+    /// Something else, by the name of its type; it is skipped.
+    Other(String),
+}
+
+/// A column as texts, to be carried along with vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextColumn {
+    /// Its name.
+    pub name: String,
+    /// One text a row, none where the cell was empty.
+    pub values: Vec<Option<String>>,
+}
+
+impl Table {
+    /// A table of columns of one length; `source` is what error messages call it.
+    pub fn new(source: impl Into<PathBuf>, columns: Vec<Column>) -> Result<Self, TableError> {
+        let mut rows = None;
+        for column in &columns {
+            let Some(got) = column.data.len() else { continue };
+            let expected = *rows.get_or_insert(got);
+            if got != expected {
+                let column = column.name.clone();
+                return Err(TableError::UnequalColumns { column, expected, got });
+            }
+        }
+        Ok(Self { source: source.into(), columns, rows: rows.unwrap_or(0) })
+    }
+
+    /// For readers, which know the number of rows even if no column tells it.
+    pub(crate) fn with_rows(source: PathBuf, columns: Vec<Column>, rows: usize) -> Self {
+        debug_assert!(columns.iter().all(|c| c.data.len().is_none_or(|len| len == rows)));
+        Self { source, columns, rows }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The first column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// All columns that can be rendered as text: texts, whole and real numbers, not vectors.
+    pub fn text_columns(&self) -> Vec<TextColumn> {
+        self.columns.iter().filter_map(Column::to_text).collect()
+    }
+
+    /// The column names, as a list to show.
+    pub(crate) fn known(&self) -> String {
+        list(self.columns.iter().map(|c| c.name.as_str()))
+    }
+}
+
+impl Column {
+    /// A column of that name.
+    pub fn new(name: impl Into<String>, data: ColumnData) -> Self {
+        Self { name: name.into(), data }
+    }
+
+    /// The cells as texts; none for vectors and for what is skipped.
+    pub fn to_text(&self) -> Option<TextColumn> {
+        let values = match &self.data {
+            ColumnData::Text(v) | ColumnData::Code { text: v, .. } => v.clone(),
+            ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
+            ColumnData::Number(v) => v.iter().map(|&v| render_number(v)).collect(),
+            _ => return None,
+        };
+        Some(TextColumn { name: self.name.clone(), values })
+    }
+}
+
+impl ColumnData {
+    /// The number of cells; none where it is not known.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Self::Vector(m) | Self::OptionalVector { values: m, .. } => Some(m.rows()),
+            Self::Number(v) => Some(v.len()),
+            Self::Integer(v) => Some(v.len()),
+            Self::Code { text, .. } | Self::Text(text) => Some(text.len()),
+            Self::Ragged { .. } | Self::Other(_) => None,
+        }
+    }
+
+    /// A list column, whether its rows fit together or not.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Self::Vector(_) | Self::OptionalVector { .. } | Self::Ragged { .. })
+    }
+
+    /// A column of single numbers.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Integer(_) | Self::Code { .. })
+    }
+
+    /// What it holds, in a few words.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Vector(m) | Self::OptionalVector { values: m, .. } => {
+                format!("vectors of {} entries", m.cols())
+            }
+            Self::Ragged { .. } => "lists of different lengths".to_owned(),
+            Self::Number(_) => "numbers".to_owned(),
+            Self::Integer(_) | Self::Code { .. } => "whole numbers".to_owned(),
+            Self::Text(_) => "texts".to_owned(),
+            Self::Other(name) => name.clone(),
+        }
+    }
+}
+
+/// The shortest text for a number; none for NaN. A number that came from an `f32` is shown with
+/// an `f32`'s digits: 0.1, not 0.10000000149011612.
+pub(crate) fn render_number(v: f64) -> Option<String> {
+    if v.is_nan() {
+        return None;
+    }
+    if v.abs() < 1e15 && v == v.trunc() {
+        return Some(format!("{}", v as i64));
+    }
+    let short = v as f32;
+    Some(if f64::from(short) == v { format!("{short:?}") } else { format!("{v:?}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_different_length_are_refused() {
+        let columns = vec![
+            Column::new("a", ColumnData::Number(vec![1.0, 2.0])),
+            Column::new("b", ColumnData::Integer(vec![Some(1)])),
+        ];
+        let error = Table::new("t", columns).unwrap_err().to_string();
+        assert_eq!(error, "column `b` has 1 rows, but the table has 2");
+    }
+
+    #[test]
+    fn numbers_are_shown_with_as_few_digits_as_tell_them_apart() {
+        let show = |v| render_number(v).unwrap();
+        assert_eq!(show(12.0), "12");
+        assert_eq!(show(-0.0), "0");
+        assert_eq!(show(f64::from(0.1f32)), "0.1");
+        assert_eq!(show(0.1), "0.1");
+        assert_eq!(show(1e300), "1e300");
+        assert_eq!(show(f64::INFINITY), "inf");
+        assert_eq!(render_number(f64::NAN), None);
+    }
+
+    #[test]
+    fn what_cannot_be_text_is_not_carried() {
+        let columns = vec![
+            Column::new("v", ColumnData::Vector(Matrix::zeros(1, 2))),
+            Column::new("o", ColumnData::Other("Binary".to_owned())),
+            Column::new("n", ColumnData::Integer(vec![None])),
+        ];
+        let texts = Table::new("t", columns).unwrap().text_columns();
+        assert_eq!(texts, [TextColumn { name: "n".to_owned(), values: vec![None] }]);
+    }
+}

@@ -1,0 +1,96 @@
+//! What a person should know before trusting a model, in plain sentences.
+
+use crate::bridge::LinkStatus;
+use crate::cluster::NOISE;
+use crate::model::{BridgedModel, Direction};
+use crate::spec::Uncovered;
+
+impl BridgedModel {
+    /// Warnings, the gravest first; empty if there is nothing to warn of.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for direction in [Direction::Forward, Direction::Reverse] {
+            self.warn_of_constants(direction, &mut warnings);
+        }
+        for direction in [Direction::Forward, Direction::Reverse] {
+            self.warn_of_links(direction, &mut warnings);
+        }
+        let noise = self.votes.pairs.iter().filter(|p| p.x == NOISE || p.y == NOISE).count();
+        if noise > 0 {
+            warnings.push(format!(
+                "{noise} of {} pairs have a row outside all clusters and do not vote.",
+                self.pairs.len()
+            ));
+        }
+        for (name, side) in [("x", &self.x), ("y", &self.y)] {
+            if !side.clustering.converged {
+                warnings.push(format!(
+                    "The clustering of {name} was still moving after {} iterations; allow more.",
+                    side.clustering.iterations
+                ));
+            }
+        }
+        warnings
+    }
+
+    fn warn_of_constants(&self, direction: Direction, warnings: &mut Vec<String>) {
+        let (from, to) = names(direction);
+        let Some(check) = &self.route(direction).check else {
+            warnings.push(format!(
+                "With a single pair there is no way to check predictions of {to} from {from}."
+            ));
+            return;
+        };
+        let (constant, error) = check.best_constant();
+        if check.answered > 0 && check.bridge > error {
+            warnings.push(format!(
+                "A constant predicts {to} better than the bridge: leaving out one pair at a time, \
+                 the error is {} for the bridge and {} for {constant}. More pairs, other features \
+                 or another number of clusters may help; until then, do not trust these predictions.",
+                four_digits(check.bridge),
+                four_digits(error)
+            ));
+        }
+    }
+
+    fn warn_of_links(&self, direction: Direction, warnings: &mut Vec<String>) {
+        let (from, to) = names(direction);
+        let links = &self.route(direction).bridge.links;
+        let with = |statuses: &[LinkStatus]| {
+            let count = links.iter().filter(|l| statuses.contains(&l.status)).count();
+            (count > 0).then(|| format!("{count} of {} {from} clusters", links.len()))
+        };
+        let instead = match self.spec.uncovered {
+            Uncovered::Mean => format!("rows in them get the mean of {to}"),
+            Uncovered::Nearest => {
+                "rows in them get the answer of the nearest linked cluster".into()
+            }
+            Uncovered::Abstain => "rows in them get no answer".into(),
+        };
+        if let Some(clusters) = with(&[LinkStatus::NoEvidence]) {
+            warnings.push(format!("{clusters} have no pair; {instead}."));
+        }
+        if let Some(clusters) = with(&[LinkStatus::Outvoted]) {
+            warnings.push(format!("{clusters} lost their votes to other clusters; {instead}."));
+        }
+        if let Some(clusters) = with(&[LinkStatus::Tied]) {
+            warnings.push(format!(
+                "{clusters} are tied: their pairs disagree on the {to} cluster. Another pair there \
+                 would settle it."
+            ));
+        }
+    }
+}
+
+/// A number with four significant digits.
+fn four_digits(value: f64) -> String {
+    let decimals = if value > 0.0 { 3 - value.log10().floor() as i32 } else { 1 };
+    format!("{value:.*}", decimals.clamp(0, 12) as usize)
+}
+
+fn names(direction: Direction) -> (&'static str, &'static str) {
+    match direction {
+        Direction::Forward => ("x", "y"),
+        Direction::Reverse => ("y", "x"),
+    }
+}

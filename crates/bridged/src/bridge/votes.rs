@@ -1,0 +1,145 @@
+//! What the pairs say: each names an input cluster, an output cluster, and how deep it sits in both.
+
+use crate::cluster::NOISE;
+use bridged_math::Matrix;
+use bridged_math::distance::squared_distance;
+
+/// The vote of one pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairVote {
+    /// The input cluster, or [`NOISE`].
+    pub x: u32,
+    /// The output cluster, or [`NOISE`].
+    pub y: u32,
+    /// How deep the input sits in its cluster, 0 (on the border) to 1 (on the centroid).
+    pub x_depth: f64,
+    /// How deep the output sits in its cluster.
+    pub y_depth: f64,
+}
+
+impl PairVote {
+    /// The evidence of the vote: a pair on a border on either side says little.
+    pub fn evidence(&self) -> f64 {
+        self.x_depth * self.y_depth
+    }
+}
+
+/// The votes of all pairs, and the sizes of the clusters that they speak of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Votes {
+    /// One entry a pair, in the order of the pairs.
+    pub pairs: Vec<PairVote>,
+    /// Rows in each input cluster.
+    pub x_sizes: Vec<u32>,
+    /// Rows in each output cluster.
+    pub y_sizes: Vec<u32>,
+}
+
+/// All votes from one input cluster to one output cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// The input cluster.
+    pub x: u32,
+    /// The output cluster.
+    pub y: u32,
+    /// How many pairs connect the two.
+    pub count: u32,
+    /// The sum of their [evidence](PairVote::evidence).
+    pub evidence: f64,
+}
+
+impl Votes {
+    /// The same votes for the reverse direction.
+    pub fn flip(&self) -> Self {
+        let flip =
+            |p: &PairVote| PairVote { x: p.y, y: p.x, x_depth: p.y_depth, y_depth: p.x_depth };
+        Self {
+            pairs: self.pairs.iter().map(flip).collect(),
+            x_sizes: self.y_sizes.clone(),
+            y_sizes: self.x_sizes.clone(),
+        }
+    }
+
+    /// The votes without those of one pair.
+    pub fn without(&self, pair: usize) -> Self {
+        let mut rest = self.clone();
+        rest.pairs.remove(pair);
+        rest
+    }
+
+    /// The cells that hold a vote, by input then output cluster; pairs that are noise on either
+    /// side have no say.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut votes: Vec<&PairVote> =
+            self.pairs.iter().filter(|p| p.x != NOISE && p.y != NOISE).collect();
+        // Within a cell by evidence, so that its sum does not depend on the order of the pairs.
+        votes.sort_by(|a, b| {
+            (a.x, a.y).cmp(&(b.x, b.y)).then(a.evidence().total_cmp(&b.evidence()))
+        });
+        votes
+            .chunk_by(|a, b| (a.x, a.y) == (b.x, b.y))
+            .map(|cell| Cell {
+                x: cell[0].x,
+                y: cell[0].y,
+                count: cell.len() as u32,
+                evidence: cell.iter().map(|p| p.evidence()).sum(),
+            })
+            .collect()
+    }
+
+    /// The cells of each input cluster.
+    pub fn rows(&self) -> Vec<Vec<Cell>> {
+        let mut rows = vec![Vec::new(); self.x_sizes.len()];
+        for cell in self.cells() {
+            rows[cell.x as usize].push(cell);
+        }
+        rows
+    }
+}
+
+/// How deep a row sits in its cluster: (d₂ − d₁) / max(d₁, d₂), never below 0, where d₁ is the
+/// distance to the own centroid and d₂ to the nearest other one. 1 with a single cluster.
+pub fn depth(centroids: &Matrix, row: &[f32], label: u32) -> f64 {
+    if label == NOISE {
+        return 0.0;
+    }
+    let to = |j: usize| squared_distance(row, centroids.row(j)).sqrt();
+    let own = to(label as usize);
+    let others = (0..centroids.rows()).filter(|&j| j != label as usize);
+    let other = others.map(to).fold(f64::INFINITY, f64::min);
+    if other.is_infinite() {
+        return 1.0;
+    }
+    let longest = own.max(other);
+    if longest > 0.0 { ((other - own) / longest).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Votes of pairs (x cluster, y cluster), all equally deep, clusters all of ten rows.
+    pub(crate) fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {
+        let vote = |&(x, y): &(u32, u32)| PairVote { x, y, x_depth: 0.5, y_depth: 0.5 };
+        Votes {
+            pairs: pairs.iter().map(vote).collect(),
+            x_sizes: vec![10; kx],
+            y_sizes: vec![10; ky],
+        }
+    }
+
+    #[test]
+    fn cells_count_pairs_and_leave_noise_out() {
+        let v = votes(2, 2, &[(0, 1), (1, 0), (0, 1), (NOISE, 0), (1, NOISE)]);
+        let cells: Vec<_> = v.cells().iter().map(|c| (c.x, c.y, c.count)).collect();
+        assert_eq!(cells, [(0, 1, 2), (1, 0, 1)]);
+    }
+
+    #[test]
+    fn flipping_twice_changes_nothing() {
+        let v = votes(3, 2, &[(0, 1), (2, 0)]);
+        assert_eq!(v.flip().flip(), v);
+        assert_eq!(v.flip().cells()[0].x, 0);
+        assert_eq!(v.flip().cells()[0].y, 2);
+    }
+}

@@ -1,0 +1,140 @@
+//! What can go wrong in the method, each with what to do about it.
+
+use crate::cluster::ClusterError;
+use crate::metrics::MetricError;
+use bridged_math::Cancelled;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a model could not be fitted, used, written or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A pool without rows or columns.
+    #[error("{side} is empty: it has {rows} rows and {cols} columns")]
+    EmptyPool {
+        /// `x` or `y`.
+        side: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+    },
+    /// NaN or infinity.
+    #[error(
+        "{side} holds NaN or infinity in row {row}, column {column}; remove or repair that row"
+    )]
+    NotFinite {
+        /// `x` or `y`.
+        side: &'static str,
+        /// The first such row.
+        row: usize,
+        /// Its first such column.
+        column: usize,
+    },
+    /// Nothing links the pools.
+    #[error("there are no pairs: at least one known pair is needed to link the pools")]
+    NoPairs,
+    /// A pair names a row that is not there.
+    #[error("pair {pair} names row {row} of {side}, which has {rows} rows (0 to {})", rows - 1)]
+    PairOutside {
+        /// The pair's position.
+        pair: usize,
+        /// `x` or `y`.
+        side: &'static str,
+        /// The row that it names.
+        row: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// A pair that is in the list twice.
+    #[error("pair {pair} (row {x} of x, row {y} of y) was already named")]
+    PairTwice {
+        /// The position of its second mention.
+        pair: usize,
+        /// Its row of x.
+        x: usize,
+        /// Its row of y.
+        y: usize,
+    },
+    /// One side could not be clustered.
+    #[error("cannot cluster {side}: {source}")]
+    Cluster {
+        /// `x` or `y`.
+        side: &'static str,
+        /// Why.
+        source: ClusterError,
+    },
+    /// Rows of another dimension than the model's.
+    #[error("the rows have {got} columns, but the model's {side} side has {need}")]
+    Dimension {
+        /// `x` or `y`.
+        side: &'static str,
+        /// Columns given.
+        got: usize,
+        /// Columns needed.
+        need: usize,
+    },
+    /// Two sets of rows that must be aligned are not.
+    #[error(
+        "x has {x} rows and y has {y}: evaluation needs row i of x and row i of y to belong together"
+    )]
+    NotAligned {
+        /// Rows of x.
+        x: usize,
+        /// Rows of y.
+        y: usize,
+    },
+    /// A score or an estimate could not be made.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// A parameter out of its range.
+    #[error("`{name}` must be {need}, got {got}")]
+    BadParameter {
+        /// The parameter.
+        name: &'static str,
+        /// What it must be.
+        need: String,
+        /// What it was.
+        got: f64,
+    },
+    /// The model was saved without the rows of its pools.
+    #[error(
+        "this model holds no rows to look up; fit it again with the rows kept to get real rows \
+         instead of vectors"
+    )]
+    NoRowsKept,
+    /// The model file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not a model, or is damaged.
+    #[error("{} is not a usable bridged model: {reason}", path.display())]
+    BadModel {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file was written by a later release.
+    #[error(
+        "{} was written by a newer release (model format {found}, this release reads up to {known}); \
+         update bridged",
+        path.display()
+    )]
+    NewerModel {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest that is known here.
+        known: u32,
+    },
+    /// Stopped by the watch.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}

@@ -1,0 +1,300 @@
+//! The fitted model: both sides, the votes, and a route in each direction.
+
+use crate::Error;
+use crate::bridge::{BridgeRule, PairVote, Votes};
+use crate::leave_one_out::leave_one_out;
+use crate::problem::Problem;
+use crate::refine::{Alpha, Refine, RefineKind};
+use crate::route::{Answer, Examples, Route, Source, anchor, answers, centroid_pairs, local_map};
+use crate::scale::Scaled;
+use crate::side::Side;
+use crate::spec::{BridgedClustering, PairRows};
+use bridged_math::neighbors::Neighbors;
+use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which side is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// y from x.
+    Forward,
+    /// x from y.
+    Reverse,
+}
+
+impl Direction {
+    /// The name of the side that is given.
+    fn input(self) -> &'static str {
+        match self {
+            Direction::Forward => "x",
+            Direction::Reverse => "y",
+        }
+    }
+
+    /// The name of the side that is predicted.
+    fn output(self) -> &'static str {
+        match self {
+            Direction::Forward => "y",
+            Direction::Reverse => "x",
+        }
+    }
+}
+
+/// A fitted bridge between two pools.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BridgedModel {
+    /// The parameters that it was fitted with.
+    pub spec: BridgedClustering,
+    /// The seed that it was fitted with.
+    pub seed: Seed,
+    /// The input side.
+    pub x: Side,
+    /// The output side.
+    pub y: Side,
+    /// The rows of the pairs, (row of x, row of y).
+    pub pairs: Vec<(u32, u32)>,
+    /// What the pairs said.
+    pub votes: Votes,
+    /// y from x.
+    pub forward: Route,
+    /// x from y.
+    pub reverse: Route,
+}
+
+/// What a model says about rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The predicted rows; NaN where the model abstains.
+    pub values: Matrix,
+    /// The input cluster of each row, or [`NOISE`](crate::cluster::NOISE).
+    pub clusters: Vec<u32>,
+    answers: Vec<Answer>,
+    positions: Vec<u32>,
+}
+
+/// A real row near a predicted value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbor {
+    /// Its row in the pool.
+    pub row: u32,
+    /// How far it is from the value.
+    pub distance: f64,
+}
+
+impl Prediction {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.clusters.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.clusters.is_empty()
+    }
+
+    /// Why row `i` is answered as it is: targets, weights, support, status.
+    pub fn answer(&self, i: usize) -> &Answer {
+        &self.answers[self.positions[i] as usize]
+    }
+
+    /// Whether row `i` has a value.
+    pub fn answered(&self, i: usize) -> bool {
+        self.answer(i).source != Source::Abstain
+    }
+}
+
+impl BridgedClustering {
+    /// Clusters both pools, lets the pairs vote, and checks how well they predict each other.
+    pub fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        problem.check()?;
+        self.check()?;
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
+        let apart = |rows: &[usize]| match self.pair_rows {
+            PairRows::Pooled => BTreeSet::new(),
+            PairRows::Apart => rows.iter().copied().collect(),
+        };
+        let keep = self.keep_rows;
+        let x = Side::fit(&self.x, problem.x, &apart(&x_rows), keep, ("x", seed), watch)?;
+        let y = Side::fit(&self.y, problem.y, &apart(&y_rows), keep, ("y", seed), watch)?;
+
+        let stage = Stage::begin(watch, "bridge", Some(2))?;
+        let (x_votes, y_votes) = (x.pair_rows(problem.x, &x_rows), y.pair_rows(problem.y, &y_rows));
+        let pairs = x_votes.iter().zip(&y_votes);
+        let votes = Votes {
+            pairs: pairs
+                .map(|(a, b)| PairVote {
+                    x: a.label,
+                    y: b.label,
+                    x_depth: a.depth,
+                    y_depth: b.depth,
+                })
+                .collect(),
+            x_sizes: x.clustering.sizes.clone(),
+            y_sizes: y.clustering.sizes.clone(),
+        };
+        let forward = self.route(problem, &votes, &x, &y);
+        stage.step(1)?;
+        let reverse = self.route(problem.flip(), &votes.flip(), &y, &x);
+        stage.step(2)?;
+        let pairs = problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
+        Ok(BridgedModel { spec: self.clone(), seed, x, y, pairs, votes, forward, reverse })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if let Alpha::Fixed(alpha) = self.refine.alpha
+            && !(0.0..=1.0).contains(&alpha)
+        {
+            let need = "between 0 and 1, or auto".to_string();
+            return Err(Error::BadParameter { name: "alpha", need, got: alpha });
+        }
+        let ridge = self.refine.ridge;
+        if !(ridge.is_finite() && ridge > 0.0) {
+            let need = "a positive number".to_string();
+            return Err(Error::BadParameter { name: "ridge", need, got: ridge });
+        }
+        Ok(())
+    }
+
+    fn route(&self, problem: Problem<'_>, votes: &Votes, from: &Side, to: &Side) -> Route {
+        let bridge = self.bridge.link(votes);
+        let inputs = problem.x.select(problem.pairs.iter().map(|(x, _)| x));
+        let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
+        let scaled = from.scaler.apply(inputs.view());
+        let examples = Examples { from: scaled.view(), to: outputs.view(), votes: &votes.pairs };
+        let checked = leave_one_out(self, votes, from, to, &examples);
+        let fixed = match self.refine.alpha {
+            Alpha::Fixed(alpha) => alpha,
+            Alpha::Auto => 0.0,
+        };
+        let alpha = match self.refine.kind {
+            RefineKind::None => 0.0,
+            _ => checked.as_ref().map_or(fixed, |(_, alpha)| *alpha),
+        };
+        let mut maps = BTreeMap::new();
+        if alpha > 0.0 {
+            let centroids = centroid_pairs(&bridge, from, &to.values);
+            for (i, link) in bridge.links.iter().enumerate() {
+                for t in &link.targets {
+                    let cell = (i as u32, t.cluster);
+                    let anchor = anchor(from, to, cell.0, cell.1);
+                    let Refine { kind, ridge, .. } = self.refine;
+                    if let Some(map) =
+                        local_map(kind, ridge, anchor, cell, &examples, None, &centroids)
+                    {
+                        maps.insert(cell, map);
+                    }
+                }
+            }
+        }
+        Route {
+            answers: answers(&bridge, self.uncovered, from),
+            bridge,
+            maps,
+            alpha,
+            check: checked.map(|(check, _)| check),
+        }
+    }
+}
+
+impl BridgedModel {
+    /// The side that predictions in this direction start from.
+    pub fn from(&self, direction: Direction) -> &Side {
+        match direction {
+            Direction::Forward => &self.x,
+            Direction::Reverse => &self.y,
+        }
+    }
+
+    /// The side that is predicted.
+    pub fn to(&self, direction: Direction) -> &Side {
+        match direction {
+            Direction::Forward => &self.y,
+            Direction::Reverse => &self.x,
+        }
+    }
+
+    /// The links and answers of a direction.
+    pub fn route(&self, direction: Direction) -> &Route {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
+        }
+    }
+
+    /// Predicts rows that may be new: each takes the cluster that the clustering's own rule gives.
+    pub fn predict(&self, direction: Direction, rows: MatrixRef<'_>) -> Result<Prediction, Error> {
+        let from = self.from(direction);
+        self.check_rows(direction, rows)?;
+        let scaled = from.scaler.apply(rows);
+        let clusters = from.clustering.assign(scaled.view());
+        Ok(self.answer(direction, &scaled, clusters))
+    }
+
+    /// Predicts the rows of the pool that the model was fitted on (the transductive setting): they
+    /// keep the cluster that the clustering gave them.
+    pub fn predict_pool(&self, direction: Direction) -> Result<Prediction, Error> {
+        let from = self.from(direction);
+        let rows = from.rows.as_ref().ok_or(Error::NoRowsKept)?;
+        let scaled = from.scaler.apply(rows.view());
+        Ok(self.answer(direction, &scaled, from.clustering.labels.clone()))
+    }
+
+    fn answer(&self, direction: Direction, scaled: &Scaled<'_>, clusters: Vec<u32>) -> Prediction {
+        let (from, to, route) = (self.from(direction), self.to(direction), self.route(direction));
+        let (values, positions) =
+            route.predict(from, to, scaled.view(), &clusters, self.spec.uncovered);
+        Prediction { values, clusters, answers: route.answers.clone(), positions }
+    }
+
+    /// For each predicted value, the `n` real rows of the other pool that are nearest to it, in the
+    /// space in which that pool was clustered. A value that is NaN has none.
+    pub fn nearest(
+        &self,
+        direction: Direction,
+        values: MatrixRef<'_>,
+        n: usize,
+    ) -> Result<Vec<Vec<Neighbor>>, Error> {
+        let to = self.to(direction);
+        let rows = to.rows.as_ref().ok_or(Error::NoRowsKept)?;
+        if values.cols() != to.cols() {
+            let (got, need) = (values.cols(), to.cols());
+            return Err(Error::Dimension { side: direction.output(), got, need });
+        }
+        let answered: Vec<usize> =
+            (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
+        let queries = values.select(answered.iter().copied());
+        let (pool, queries) = (to.scaler.apply(rows.view()), to.scaler.apply(queries.view()));
+        let found = Neighbors::new(pool.view()).nearest(queries.view(), n);
+        let mut nearest = vec![Vec::new(); values.rows()];
+        for (q, i) in answered.into_iter().enumerate() {
+            let neighbors = found.rows_of(q).iter().zip(found.squared_of(q));
+            nearest[i] = neighbors
+                .map(|(&row, squared)| Neighbor { row, distance: squared.sqrt() })
+                .collect();
+        }
+        Ok(nearest)
+    }
+
+    pub(crate) fn check_rows(
+        &self,
+        direction: Direction,
+        rows: MatrixRef<'_>,
+    ) -> Result<(), Error> {
+        let side = direction.input();
+        let need = self.from(direction).cols();
+        if rows.cols() != need {
+            return Err(Error::Dimension { side, got: rows.cols(), need });
+        }
+        match rows.first_non_finite() {
+            Some((row, column)) => Err(Error::NotFinite { side, row, column }),
+            None => Ok(()),
+        }
+    }
+}

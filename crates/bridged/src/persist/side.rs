@@ -1,0 +1,219 @@
+//! One side of a model in the file: `x.*` or `y.*`.
+
+use super::read::Reader;
+use super::write::Writer;
+use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+use crate::scale::Scaler;
+use crate::separation::Separation;
+use crate::side::{Names, Side, TextColumn};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct SideHeader {
+    scaler: ScalerKind,
+    rule: RuleHeader,
+    inertia: f64,
+    iterations: u32,
+    converged: bool,
+    separation: Separation,
+    rows_kept: bool,
+    ids: bool,
+    texts: Vec<String>,
+    vector: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ScalerKind {
+    None,
+    Affine,
+    L2,
+    Project,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RuleHeader {
+    Nearest { metric: Metric },
+    Mixture,
+    Neighbors { neighbors: usize, radius: Option<f64>, metric: Metric },
+}
+
+pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> SideHeader {
+    let clustering = &side.clustering;
+    let at = |part: &str| format!("{name}.{part}");
+    writer.matrix(&at("centroids"), &clustering.centroids);
+    writer.matrix(&at("values"), &side.values);
+    writer.f32s(&at("mean"), &[side.mean.len()], &side.mean);
+    writer.f64s(&at("radii"), &[side.radii.len()], &side.radii);
+    writer.u32s(&at("labels"), &[clustering.labels.len()], &clustering.labels);
+    writer.u32s(&at("sizes"), &[clustering.sizes.len()], &clustering.sizes);
+    if let Some(rows) = &side.rows {
+        writer.matrix(&at("rows"), rows);
+    }
+    if !side.names.ids.is_empty() {
+        writer.strings(&at("ids"), &side.names.ids);
+    }
+    for (i, column) in side.names.texts.iter().enumerate() {
+        writer.strings(&at(&format!("text.{i}")), &column.values);
+    }
+    SideHeader {
+        scaler: write_scaler(&side.scaler, name, writer),
+        rule: write_rule(&clustering.rule, name, writer),
+        inertia: clustering.inertia,
+        iterations: clustering.iterations,
+        converged: clustering.converged,
+        separation: side.separation.clone(),
+        rows_kept: side.rows.is_some(),
+        ids: !side.names.ids.is_empty(),
+        texts: side.names.texts.iter().map(|t| t.name.clone()).collect(),
+        vector: side.names.vector.clone(),
+    }
+}
+
+fn write_scaler<'a>(scaler: &'a Scaler, name: &str, writer: &mut Writer<'a>) -> ScalerKind {
+    match scaler {
+        Scaler::None => ScalerKind::None,
+        Scaler::L2 => ScalerKind::L2,
+        Scaler::Affine { shift, factor } => {
+            writer.f32s(&format!("{name}.scale.shift"), &[shift.len()], shift);
+            writer.f32s(&format!("{name}.scale.factor"), &[factor.len()], factor);
+            ScalerKind::Affine
+        }
+        Scaler::Project { mean, components } => {
+            writer.f32s(&format!("{name}.scale.mean"), &[mean.len()], mean);
+            writer.matrix(&format!("{name}.scale.components"), components);
+            ScalerKind::Project
+        }
+    }
+}
+
+fn write_rule<'a>(rule: &'a AssignRule, name: &str, writer: &mut Writer<'a>) -> RuleHeader {
+    match rule {
+        AssignRule::Nearest { centres, metric } => {
+            writer.matrix(&format!("{name}.rule.centres"), centres);
+            RuleHeader::Nearest { metric: *metric }
+        }
+        AssignRule::Mixture(mixture) => {
+            let weights = &mixture.log_weights;
+            writer.f64s(&format!("{name}.rule.log_weights"), &[weights.len()], weights);
+            writer.matrix(&format!("{name}.rule.means"), &mixture.means);
+            writer.matrix(&format!("{name}.rule.precisions"), &mixture.precisions);
+            RuleHeader::Mixture
+        }
+        AssignRule::Neighbors { rows, labels, neighbors, radius, metric } => {
+            writer.matrix(&format!("{name}.rule.rows"), rows);
+            writer.u32s(&format!("{name}.rule.labels"), &[labels.len()], labels);
+            RuleHeader::Neighbors { neighbors: *neighbors, radius: *radius, metric: *metric }
+        }
+    }
+}
+
+pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Result<Side, String> {
+    let at = |part: &str| format!("{name}.{part}");
+    let values = reader.matrix(&at("values"), None, None)?;
+    let (k, cols) = (values.rows(), values.cols());
+    if k == 0 || cols == 0 {
+        return Err(format!("its {name} side has no clusters"));
+    }
+    let centroids = reader.matrix(&at("centroids"), Some(k), None)?;
+    let labels = reader.u32s(&at("labels"), &[None])?;
+    if labels.iter().any(|&l| l as usize >= k && l != NOISE) {
+        return Err(format!("`{}` names a cluster that is not there", at("labels")));
+    }
+    let n = labels.len();
+    let width = centroids.cols();
+    let scaler = read_scaler(&header.scaler, name, reader, cols, width)?;
+    let clustering = Clustering {
+        rule: read_rule(header.rule, name, reader, k, width)?,
+        sizes: reader.u32s(&at("sizes"), &[Some(k)])?,
+        inertia: header.inertia,
+        iterations: header.iterations,
+        converged: header.converged,
+        labels,
+        centroids,
+    };
+    let rows = match header.rows_kept {
+        true => Some(reader.matrix(&at("rows"), Some(n), Some(cols))?),
+        false => None,
+    };
+    let ids = if header.ids { reader.strings(&at("ids"), Some(n))? } else { Vec::new() };
+    let texts = header.texts.into_iter().enumerate().map(|(i, text)| {
+        let values = reader.strings(&at(&format!("text.{i}")), Some(n))?;
+        Ok(TextColumn { name: text, values })
+    });
+    Ok(Side {
+        mean: reader.f32s(&at("mean"), Some(cols))?,
+        radii: reader.f64s(&at("radii"), &[Some(k)])?,
+        separation: header.separation,
+        names: Names { ids, texts: texts.collect::<Result<_, String>>()?, vector: header.vector },
+        scaler,
+        clustering,
+        values,
+        rows,
+    })
+}
+
+/// The scaler, which takes rows of `cols` columns to rows of `width`.
+fn read_scaler(
+    kind: &ScalerKind,
+    name: &str,
+    reader: &Reader<'_>,
+    cols: usize,
+    width: usize,
+) -> Result<Scaler, String> {
+    let at = |part: &str| format!("{name}.scale.{part}");
+    let scaler = match kind {
+        ScalerKind::None => Scaler::None,
+        ScalerKind::L2 => Scaler::L2,
+        ScalerKind::Affine => Scaler::Affine {
+            shift: reader.f32s(&at("shift"), Some(cols))?,
+            factor: reader.f32s(&at("factor"), Some(cols))?,
+        },
+        ScalerKind::Project => {
+            let components = reader.matrix(&at("components"), Some(width), Some(cols))?;
+            return Ok(Scaler::Project { mean: reader.f32s(&at("mean"), Some(cols))?, components });
+        }
+    };
+    if width == cols {
+        Ok(scaler)
+    } else {
+        Err(format!("its {name} centroids have {width} columns instead of {cols}"))
+    }
+}
+
+fn read_rule(
+    header: RuleHeader,
+    name: &str,
+    reader: &Reader<'_>,
+    k: usize,
+    width: usize,
+) -> Result<AssignRule, String> {
+    let at = |part: &str| format!("{name}.rule.{part}");
+    Ok(match header {
+        RuleHeader::Nearest { metric } => AssignRule::Nearest {
+            centres: reader.matrix(&at("centres"), Some(k), Some(width))?,
+            metric,
+        },
+        RuleHeader::Mixture => {
+            let precisions = reader.matrix(&at("precisions"), None, None)?;
+            let shape = (precisions.rows(), precisions.cols());
+            if ![(k, 1), (k, width), (k * width, width)].contains(&shape) {
+                return Err(format!("`{}` has an unexpected shape", at("precisions")));
+            }
+            AssignRule::Mixture(Gaussian {
+                log_weights: reader.f64s(&at("log_weights"), &[Some(k)])?,
+                means: reader.matrix(&at("means"), Some(k), Some(width))?,
+                precisions,
+            })
+        }
+        RuleHeader::Neighbors { neighbors, radius, metric } => {
+            let rows = reader.matrix(&at("rows"), None, Some(width))?;
+            let labels = reader.u32s(&at("labels"), &[Some(rows.rows())])?;
+            if rows.rows() == 0 || neighbors == 0 || labels.iter().any(|&l| l as usize >= k) {
+                return Err(format!("`{}` cannot assign rows", at("rule")));
+            }
+            AssignRule::Neighbors { rows, labels, neighbors, radius, metric }
+        }
+    })
+}

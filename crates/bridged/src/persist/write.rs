@@ -1,0 +1,125 @@
+//! Collects named arrays and writes them as one safetensors file.
+
+use crate::Error;
+use bridged_math::Matrix;
+use safetensors::Dtype;
+use safetensors::tensor::{View, serialize_to_file};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Arrays on their way into a file.
+#[derive(Default)]
+pub(super) struct Writer<'a> {
+    tensors: Vec<(String, Tensor<'a>)>,
+}
+
+struct Tensor<'a> {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl View for &Tensor<'_> {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub fn matrix(&mut self, name: &str, m: &'a Matrix) {
+        self.f32s(name, &[m.rows(), m.cols()], m.data());
+    }
+
+    pub fn f32s(&mut self, name: &str, shape: &[usize], values: &'a [f32]) {
+        self.push(name, Dtype::F32, shape, little_endian(values, |v| v.to_le_bytes()));
+    }
+
+    pub fn f64s(&mut self, name: &str, shape: &[usize], values: &[f64]) {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.push(name, Dtype::F64, shape, Cow::Owned(bytes));
+    }
+
+    pub fn u32s(&mut self, name: &str, shape: &[usize], values: &[u32]) {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.push(name, Dtype::U32, shape, Cow::Owned(bytes));
+    }
+
+    /// Strings as one run of bytes and the position at which each ends.
+    pub fn strings(&mut self, name: &str, values: &[String]) {
+        let mut end = 0u64;
+        let ends: Vec<u8> = values
+            .iter()
+            .flat_map(|v| {
+                end += v.len() as u64;
+                end.to_le_bytes()
+            })
+            .collect();
+        let bytes = values.concat().into_bytes();
+        self.push(name, Dtype::U8, &[bytes.len()], Cow::Owned(bytes));
+        self.push(&format!("{name}.ends"), Dtype::U64, &[values.len()], Cow::Owned(ends));
+    }
+
+    fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Cow<'a, [u8]>) {
+        self.tensors.push((name.to_string(), Tensor { dtype, shape: shape.to_vec(), bytes }));
+    }
+
+    /// Writes a temporary file beside `path` and renames it.
+    pub fn finish(self, path: &Path, header: String) -> Result<(), Error> {
+        let io = |source| Error::Io { path: path.to_path_buf(), source };
+        if path.is_dir() {
+            return Err(io(std::io::Error::other("is a directory; name a file in it")));
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".bridged-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            // A model is not a secret: whoever may read a new file here may read it.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let temporary = builder.tempfile_in(folder).map_err(io)?;
+        let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
+        // A map of one key: the order of its keys cannot vary.
+        let metadata = HashMap::from([("bridged".to_string(), header)]);
+        serialize_to_file(tensors, Some(metadata), temporary.path()).map_err(|e| match e {
+            safetensors::SafeTensorError::IoError(e) => io(e),
+            other => io(std::io::Error::other(other.to_string())),
+        })?;
+        // The serialiser has put a file of its own at that path, private and not yet on the disk.
+        let permissions = temporary.as_file().metadata().map_err(io)?.permissions();
+        std::fs::set_permissions(temporary.path(), permissions).map_err(io)?;
+        std::fs::File::open(temporary.path()).and_then(|f| f.sync_all()).map_err(io)?;
+        temporary.persist(path).map_err(|e| io(e.error))?;
+        Ok(())
+    }
+}
+
+/// The bytes of `f32`s: borrowed on a little-endian machine, as rows may be gigabytes.
+fn little_endian(values: &[f32], to_bytes: impl Fn(&f32) -> [u8; 4]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        // SAFETY: every byte of an `f32` is initialised, `u8` has no alignment, and the length is
+        // that of the same memory.
+        Cow::Borrowed(unsafe {
+            std::slice::from_raw_parts(values.as_ptr().cast(), std::mem::size_of_val(values))
+        })
+    } else {
+        Cow::Owned(values.iter().flat_map(to_bytes).collect())
+    }
+}

@@ -1,0 +1,136 @@
+//! The task: two pools that nobody linked, and a few known pairs.
+
+use crate::Error;
+use bridged_math::MatrixRef;
+use std::collections::HashSet;
+
+/// An input pool, an output pool, and pairs of their rows.
+///
+/// The pools may differ in size and in dimension. A pair names one row of each pool: the rows of
+/// the pairs belong to the pools and are clustered with them.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// The input pool, (n_X, d).
+    pub x: MatrixRef<'a>,
+    /// The output pool, (n_Y, d').
+    pub y: MatrixRef<'a>,
+    /// Rows of `x` and rows of `y` that belong together.
+    pub pairs: Pairs<'a>,
+}
+
+/// Known pairs, seen from either side without a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a> {
+    pairs: &'a [(u32, u32)],
+    flipped: bool,
+}
+
+impl<'a> Pairs<'a> {
+    /// Pairs of (row of x, row of y).
+    pub fn new(pairs: &'a [(u32, u32)]) -> Self {
+        Self { pairs, flipped: false }
+    }
+
+    /// How many there are.
+    pub fn len(self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// The rows of pair `i`: (input, output).
+    pub fn get(self, i: usize) -> (usize, usize) {
+        let (x, y) = self.pairs[i];
+        let (x, y) = (x as usize, y as usize);
+        if self.flipped { (y, x) } else { (x, y) }
+    }
+
+    /// All of them: (input, output).
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
+        (0..self.len()).map(move |i| self.get(i))
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// A task from pools and pairs of (row of x, row of y).
+    pub fn new(x: MatrixRef<'a>, y: MatrixRef<'a>, pairs: &'a [(u32, u32)]) -> Self {
+        Self { x, y, pairs: Pairs::new(pairs) }
+    }
+
+    /// The reverse task: predict x from y.
+    pub fn flip(self) -> Self {
+        let pairs = Pairs { flipped: !self.pairs.flipped, ..self.pairs };
+        Self { x: self.y, y: self.x, pairs }
+    }
+
+    /// Pools with rows and columns and finite numbers; at least one pair, each within the pools and
+    /// named once.
+    pub fn check(self) -> Result<(), Error> {
+        for (side, pool) in [("x", self.x), ("y", self.y)] {
+            if pool.rows() == 0 || pool.cols() == 0 {
+                let (rows, cols) = (pool.rows(), pool.cols());
+                return Err(Error::EmptyPool { side, rows, cols });
+            }
+            if let Some((row, column)) = pool.first_non_finite() {
+                return Err(Error::NotFinite { side, row, column });
+            }
+        }
+        if self.pairs.is_empty() {
+            return Err(Error::NoPairs);
+        }
+        let mut seen = HashSet::with_capacity(self.pairs.len());
+        for (pair, (x, y)) in self.pairs.iter().enumerate() {
+            for (side, row, pool) in [("x", x, self.x), ("y", y, self.y)] {
+                if row >= pool.rows() {
+                    return Err(Error::PairOutside { pair, side, row, rows: pool.rows() });
+                }
+            }
+            if !seen.insert((x, y)) {
+                return Err(Error::PairTwice { pair, x, y });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::Matrix;
+
+    #[test]
+    fn flipping_swaps_the_pools_and_every_pair() {
+        let (x, y) = (Matrix::zeros(4, 2), Matrix::zeros(3, 5));
+        let pairs = [(3, 0), (1, 2)];
+        let p = Problem::new(x.view(), y.view(), &pairs);
+        assert!(p.check().is_ok());
+        let flipped = p.flip();
+        assert_eq!((flipped.x.cols(), flipped.y.cols()), (5, 2));
+        assert_eq!(flipped.pairs.iter().collect::<Vec<_>>(), [(0, 3), (2, 1)]);
+        assert_eq!(flipped.flip().pairs.get(0), (3, 0));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_problem_is_said_in_a_sentence() {
+        let (x, y) = (Matrix::zeros(4, 2), Matrix::zeros(3, 5));
+        let error = |pairs: &[(u32, u32)]| {
+            Problem::new(x.view(), y.view(), pairs).check().unwrap_err().to_string()
+        };
+        assert_eq!(
+            error(&[]),
+            "there are no pairs: at least one known pair is needed to link the pools"
+        );
+        assert_eq!(error(&[(0, 3)]), "pair 0 names row 3 of y, which has 3 rows (0 to 2)");
+        assert_eq!(error(&[(0, 1), (0, 1)]), "pair 1 (row 0 of x, row 1 of y) was already named");
+        let mut bad = x.clone();
+        bad.row_mut(2)[1] = f32::NAN;
+        let error = Problem::new(bad.view(), y.view(), &[(0, 0)]).check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "x holds NaN or infinity in row 2, column 1; remove or repair that row"
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Scaling of one side before it is clustered, fitted on its pool.
+//!
+//! A scaler only ever looks: rows are scaled for distances, while centroids, predictions and
+//! everything that leaves the model stay in the units of the data. Nothing has to be undone, and
+//! nothing is lost where scaling cannot be undone (`l2`, `pca`).
+
+use crate::Error;
+use crate::cluster::unit_rows;
+use bridged_math::distance::product_transposed;
+use bridged_math::linalg::pca;
+use bridged_math::{Matrix, MatrixRef, chunks};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// What is done to the rows of a side before distances are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Nothing, as in the paper.
+    #[default]
+    None,
+    /// Every column to mean 0 and variance 1; a constant column to 0.
+    Standardize,
+    /// Every row to length 1, so that Euclidean distance measures the angle.
+    L2,
+    /// The first principal components.
+    Pca {
+        /// How many, at most the number of columns.
+        components: usize,
+    },
+}
+
+/// A fitted [`Scale`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scaler {
+    /// Rows as they are.
+    None,
+    /// (row − shift) · factor, column by column.
+    Affine {
+        /// The mean of each column.
+        shift: Vec<f32>,
+        /// One over its standard deviation; 0 for a constant column.
+        factor: Vec<f32>,
+    },
+    /// row / ‖row‖.
+    L2,
+    /// (row − mean) · componentsᵀ.
+    Project {
+        /// The mean of each column.
+        mean: Vec<f32>,
+        /// (components, d), of unit length.
+        components: Matrix,
+    },
+}
+
+impl Scale {
+    /// Fits it on a pool; `side` names the pool in errors.
+    pub fn fit(self, x: MatrixRef<'_>, side: &'static str) -> Result<Scaler, Error> {
+        match self {
+            Scale::None => Ok(Scaler::None),
+            Scale::L2 => Ok(Scaler::L2),
+            Scale::Standardize => Ok(standardize(x)),
+            Scale::Pca { components } => {
+                let most = x.cols().min(x.rows());
+                if components == 0 || components > most {
+                    return Err(Error::BadParameter {
+                        name: "pca",
+                        need: format!(
+                            "between 1 and {most} for {side} ({} rows, {} columns)",
+                            x.rows(),
+                            x.cols()
+                        ),
+                        got: components as f64,
+                    });
+                }
+                let fitted = pca(x, components);
+                let mean = fitted.mean.iter().map(|&v| v as f32).collect();
+                Ok(Scaler::Project { mean, components: fitted.components })
+            }
+        }
+    }
+}
+
+fn standardize(x: MatrixRef<'_>) -> Scaler {
+    let mean = x.mean_row();
+    let partials = chunks::map_blocks(x.rows(), |range| {
+        let mut squares = vec![0.0f64; x.cols()];
+        for i in range {
+            for ((s, &v), m) in squares.iter_mut().zip(x.row(i)).zip(&mean) {
+                *s += (f64::from(v) - m).powi(2);
+            }
+        }
+        squares
+    });
+    let mut variance = vec![0.0f64; x.cols()];
+    for partial in partials {
+        variance.iter_mut().zip(partial).for_each(|(v, p)| *v += p / x.rows() as f64);
+    }
+    // A column whose spread is rounding noise of its mean is constant.
+    let factor = variance.iter().zip(&mean).map(|(v, m)| {
+        let deviation = v.sqrt();
+        if deviation <= 1e-6 * m.abs() { 0.0 } else { (1.0 / deviation) as f32 }
+    });
+    Scaler::Affine { factor: factor.collect(), shift: mean.iter().map(|&v| v as f32).collect() }
+}
+
+impl Scaler {
+    /// The scaled rows; without a copy where nothing is done.
+    pub fn apply<'a>(&self, x: MatrixRef<'a>) -> Scaled<'a> {
+        let (rows, cols) = (x.rows(), x.cols());
+        match self {
+            Scaler::None => Scaled { rows, cols, data: Cow::Borrowed(x.data()) },
+            Scaler::Affine { shift, factor } => {
+                let mut data = x.data().to_vec();
+                chunks::map_blocks_mut(&mut data, cols, |_, part| {
+                    for row in part.chunks_exact_mut(cols) {
+                        for ((v, s), f) in row.iter_mut().zip(shift).zip(factor) {
+                            *v = (*v - s) * f;
+                        }
+                    }
+                });
+                Scaled { rows, cols, data: Cow::Owned(data) }
+            }
+            Scaler::L2 => Scaled { rows, cols, data: Cow::Owned(unit_rows(x).into_data()) },
+            Scaler::Project { mean, components } => {
+                let width = components.rows();
+                let mut data = vec![0.0f32; rows * width];
+                chunks::map_blocks_mut(&mut data, width, |range, out| {
+                    let part = x.slice(range);
+                    let centred =
+                        Matrix::from_fn(part.rows(), cols, |i, j| part.row(i)[j] - mean[j]);
+                    product_transposed(centred.view(), components.view(), out);
+                });
+                Scaled { rows, cols: width, data: Cow::Owned(data) }
+            }
+        }
+    }
+}
+
+/// Scaled rows, owned only where they differ from the data.
+#[derive(Clone, Debug)]
+pub struct Scaled<'a> {
+    rows: usize,
+    cols: usize,
+    data: Cow<'a, [f32]>,
+}
+
+impl Scaled<'_> {
+    /// The rows.
+    pub fn view(&self) -> MatrixRef<'_> {
+        MatrixRef::new(self.rows, self.cols, &self.data).expect("built with this shape")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Matrix {
+        Matrix::from_fn(50, 4, |i, j| match j {
+            3 => 7.0,
+            _ => ((i * (j + 2)) % 11) as f32 * (j + 1) as f32 + 100.0,
+        })
+    }
+
+    #[test]
+    fn standardised_columns_have_mean_zero_and_variance_one() {
+        let x = data();
+        let scaler = Scale::Standardize.fit(x.view(), "x").unwrap();
+        let z = scaler.apply(x.view());
+        for j in 0..3 {
+            let column: Vec<f64> = z.view().iter_rows().map(|r| f64::from(r[j])).collect();
+            let mean = column.iter().sum::<f64>() / 50.0;
+            let variance = column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 50.0;
+            assert!(mean.abs() < 1e-5 && (variance - 1.0).abs() < 1e-4, "{mean} {variance}");
+        }
+        assert!(z.view().iter_rows().all(|r| r[3] == 0.0), "a constant column says nothing");
+    }
+
+    #[test]
+    fn all_principal_components_keep_every_distance() {
+        let x = data();
+        let z = Scale::Pca { components: 4 }
+            .fit(x.view(), "x")
+            .unwrap()
+            .apply(x.view())
+            .view()
+            .to_matrix();
+        for (a, b) in [(0, 1), (3, 40), (20, 21)] {
+            let before = bridged_math::distance::squared_distance(x.row(a), x.row(b));
+            let after = bridged_math::distance::squared_distance(z.row(a), z.row(b));
+            assert!((before - after).abs() < 1e-3 * before.max(1.0));
+        }
+    }
+
+    #[test]
+    fn too_many_components_are_refused_with_the_range() {
+        let error = Scale::Pca { components: 5 }.fit(data().view(), "y").unwrap_err().to_string();
+        assert_eq!(error, "`pca` must be between 1 and 4 for y (50 rows, 4 columns), got 5");
+    }
+
+    #[test]
+    fn unscaled_rows_are_not_copied() {
+        let x = data();
+        let z = Scaler::None.apply(x.view());
+        assert_eq!(z.view().data().as_ptr(), x.data().as_ptr());
+    }
+}

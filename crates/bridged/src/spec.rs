@@ -1,0 +1,88 @@
+//! The method as its parameters: what is clustered how, and what links the clusters.
+
+use crate::bridge::BridgeSpec;
+use crate::cluster::ClusterSpec;
+use crate::refine::Refine;
+use crate::scale::Scale;
+use serde::{Deserialize, Serialize};
+
+/// Bridged Clustering with all of its choices. The defaults are k-means with ten restarts on both
+/// sides, majority vote, centroids as predictions and no scaling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BridgedClustering {
+    /// The input side.
+    pub x: SideSpec,
+    /// The output side.
+    pub y: SideSpec,
+    /// How pairs become links.
+    pub bridge: BridgeSpec,
+    /// What is predicted where the bridge has no link.
+    pub uncovered: Uncovered,
+    /// Regression inside linked clusters.
+    pub refine: Refine,
+    /// Whether the rows of the pairs are clustered with the pools.
+    pub pair_rows: PairRows,
+    /// Whether the model keeps the rows of both pools, to answer with real rows.
+    pub keep_rows: KeepRows,
+}
+
+/// How one side is clustered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SideSpec {
+    /// The algorithm.
+    pub cluster: ClusterSpec,
+    /// What is done to the rows first.
+    pub scale: Scale,
+}
+
+/// What is predicted for an input cluster without a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Uncovered {
+    /// The mean of the other pool.
+    #[default]
+    Mean,
+    /// What the nearest cluster that has a link predicts.
+    Nearest,
+    /// Nothing.
+    Abstain,
+}
+
+/// Whether the rows of the pairs are clustered with the pools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairRows {
+    /// They are: more data.
+    #[default]
+    Pooled,
+    /// They only vote; the clusterings never saw them.
+    Apart,
+}
+
+/// Whether a model keeps the rows of its pools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepRows {
+    /// It does: predictions can name the real rows nearest to them.
+    #[default]
+    Yes,
+    /// It does not: a smaller model file.
+    No,
+}
+
+impl BridgedClustering {
+    /// k clusters on both sides, otherwise the defaults.
+    pub fn with_k(k: usize) -> Self {
+        let side = || SideSpec { cluster: ClusterSpec::default().with_k(k), ..SideSpec::default() };
+        Self { x: side(), y: side(), ..Self::default() }
+    }
+
+    /// What the paper ran: balanced k-means with ten restarts, majority vote, no scaling.
+    pub fn paper(k: usize) -> Self {
+        let cluster = ClusterSpec::named("balanced").expect("listed").with_k(k);
+        let side = || SideSpec { cluster: cluster.clone(), scale: Scale::None };
+        Self { x: side(), y: side(), ..Self::default() }
+    }
+}

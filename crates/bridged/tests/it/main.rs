@@ -1,0 +1,10 @@
+//! Tests of the core through its public interface: every clustering and bridge by name, whole
+//! fits, the model file, the facts that the paper's code got wrong, and the theory.
+
+mod bridges;
+mod conformance;
+mod facts;
+mod model;
+mod persist;
+mod support;
+mod theory;
