@@ -24,6 +24,7 @@
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
 //! (Newton's method for the prices).
 
+mod offers;
 mod pass;
 mod paths;
 mod prices;

@@ -9,11 +9,12 @@
 //! A heap for each pair of columns keeps the cheapest few offers and the cost below which it is
 //! complete. A path that would need more is not trusted: the heaps of that column are filled anew.
 
+use super::offers::{Offer, Offers, keep_cheapest, round_up};
 use super::pass::{Row, least_moves};
 use super::prices::quantile;
 use super::{Bounds, Imbalance};
 use rayon::prelude::*;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Moves the rows that are in the wrong place, and brings the price of the sink to zero.
@@ -40,60 +41,6 @@ pub(super) fn finish(
     for (price, p) in prices.iter_mut().zip(&nodes) {
         *price = p - nodes[k];
     }
-}
-
-/// A row that can leave a column for another, at a cost.
-#[derive(Clone, Copy, Debug)]
-struct Offer {
-    cost: f64,
-    row: u32,
-}
-
-impl Offer {
-    const NONE: Offer = Offer { cost: f64::INFINITY, row: u32::MAX };
-}
-
-impl PartialEq for Offer {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Offer {}
-
-impl PartialOrd for Offer {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Offer {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.cost.total_cmp(&other.cost).then(self.row.cmp(&other.row))
-    }
-}
-
-/// Keeps the cheapest offers, a few more than `keep`, and returns the cost below which none is
-/// missing.
-fn keep_cheapest(offers: &mut Vec<Reverse<Offer>>, keep: usize) -> f64 {
-    offers.select_nth_unstable_by(keep, |x, y| x.0.cmp(&y.0));
-    offers.truncate(keep + 1);
-    offers[keep].0.cost
-}
-
-/// A bound in single precision that no difference rounded to single precision exceeds if the
-/// difference is at most `cost`.
-fn round_up(cost: f64) -> f32 {
-    (cost + cost.abs() * f64::powi(2.0, -22)) as f32
-}
-
-/// The cheapest offers of one column to another.
-#[derive(Clone, Debug)]
-struct Offers {
-    /// Those of rows that have left the column since are dropped when they come to the top.
-    heap: BinaryHeap<Reverse<Offer>>,
-    /// Every offer below this cost is in the heap.
-    complete: f64,
 }
 
 /// Columns 0..k and the sink k.
