@@ -5,9 +5,10 @@ use bridged::bridge::Link;
 use bridged::math::distance::squared_distance;
 use bridged::{BridgedModel, Direction, Side, Source};
 use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// How wide a list of members may be.
-const MEMBERS: usize = 36;
+const MEMBERS: usize = 40;
 
 /// Which carried column stands for the rows of each side.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,24 +62,22 @@ pub fn members(side: &Side, cluster: u32, most: usize) -> Vec<usize> {
     rows
 }
 
-/// As many of the most typical members as fit.
+/// As many of the most typical members as fit, each title once.
 fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
-    let names: Vec<String> =
-        members(side, cluster, 8).into_iter().map(|row| title(side, row, column)).collect();
-    let short = names.iter().all(|n| n.chars().count() <= 4);
-    let mut list = String::new();
-    for name in names.iter().take(if short { 8 } else { 3 }) {
-        let joined = match (list.is_empty(), short) {
-            (true, _) => name.clone(),
-            (false, true) => format!("{list} {name}"),
-            (false, false) => format!("{list}, {name}"),
-        };
-        if !list.is_empty() && joined.chars().count() > MEMBERS {
-            break;
+    let mut names: Vec<String> = Vec::new();
+    for row in members(side, cluster, 24) {
+        let name = title(side, row, column);
+        if !names.contains(&name) {
+            names.push(name);
         }
-        list = joined;
     }
-    cut(&list, MEMBERS)
+    let glyphs = names.iter().all(|n| n.width() <= 2);
+    let (most, separator) = if glyphs { (8, " ") } else { (3, ", ") };
+    names.truncate(most);
+    while names.len() > 1 && names.join(separator).width() > MEMBERS {
+        names.pop();
+    }
+    cut(&names.join(separator), MEMBERS)
 }
 
 /// Prints the links of one direction.
@@ -184,18 +183,20 @@ pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()>
         ("σ", Align::Right),
         ("Δ/σ", Align::Right),
         ("bound on ε", Align::Right),
+        ("applies", Align::Left),
     ]);
     for (name, side) in [("x", &model.x), ("y", &model.y)] {
         let s = &side.separation;
         let or_dash = |v: Option<f64>| v.map_or("–".to_string(), number);
-        let applies = if s.applies { "" } else { " (clusters too blurred for it to hold)" };
+        let applies = if s.applies { "yes" } else { "no: the clusters are too blurred" };
         grid.row(vec![
             name.to_string(),
             side.k().to_string(),
             or_dash(s.delta),
             number(s.sigma),
             or_dash(s.ratio),
-            format!("{}{applies}", or_dash(s.bound)),
+            or_dash(s.bound),
+            applies.to_string(),
         ]);
     }
     grid.print(out)

@@ -21,7 +21,7 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// An [`anyhow`] error for a mistake on the command line.
+/// The error for a mistake on the command line.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow!(Usage(message.into()))
 }

@@ -45,10 +45,10 @@ impl BridgedModel {
         if check.answered > 0 && check.bridge > error {
             warnings.push(format!(
                 "A constant predicts {to} better than the bridge: leaving out one pair at a time, \
-                 the error is {:.4} for the bridge and {error:.4} for {constant}. More pairs, other \
-                 features or another number of clusters may help; until then, do not trust these \
-                 predictions.",
-                check.bridge
+                 the error is {} for the bridge and {} for {constant}. More pairs, other features \
+                 or another number of clusters may help; until then, do not trust these predictions.",
+                four_digits(check.bridge),
+                four_digits(error)
             ));
         }
     }
@@ -80,6 +80,12 @@ impl BridgedModel {
             ));
         }
     }
+}
+
+/// A number with four significant digits.
+fn four_digits(value: f64) -> String {
+    let decimals = if value > 0.0 { 3 - value.log10().floor() as i32 } else { 1 };
+    format!("{value:.*}", decimals.clamp(0, 12) as usize)
 }
 
 fn names(direction: Direction) -> (&'static str, &'static str) {

@@ -20,8 +20,8 @@ pub struct Args {
     /// Where the labels go: a table of id and label
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// The algorithm
-    #[arg(long, short, default_value = "kmeans", value_parser = options::clusterings())]
+    /// The algorithm; `bridged list` shows all
+    #[arg(long, short, default_value = "kmeans", value_parser = options::clusterings(), hide_possible_values = true)]
     method: String,
     /// The number of clusters
     #[arg(short, long = "clusters", value_name = "K")]

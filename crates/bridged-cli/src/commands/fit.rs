@@ -8,7 +8,7 @@ use crate::progress::Talk;
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
-use bridged::refine::{Alpha, RefineKind};
+use bridged::refine::{Alpha, Refine, RefineKind};
 use bridged::scale::Scale;
 use bridged::{
     BridgedClustering, BridgedModel, Direction, KeepRows, PairRows, Problem, SideSpec, Uncovered,
@@ -35,49 +35,49 @@ pub struct Args {
     output: PathBuf,
 
     /// Clusters on each side
-    #[arg(long, short = 'k', value_name = "K")]
+    #[arg(long, short = 'k', value_name = "K", help_heading = "Clustering")]
     clusters: Option<usize>,
     /// Clusters of x, if other than --clusters
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", help_heading = "Clustering")]
     x_clusters: Option<usize>,
     /// Clusters of y, if other than --clusters
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", help_heading = "Clustering")]
     y_clusters: Option<usize>,
-    /// The clustering of both sides [default: kmeans]
-    #[arg(long, value_name = "METHOD", value_parser = options::clusterings())]
+    /// The clustering of both sides; `bridged list` shows all [default: kmeans]
+    #[arg(long, value_name = "METHOD", value_parser = options::clusterings(), hide_possible_values = true, help_heading = "Clustering")]
     cluster: Option<String>,
     /// The clustering of x, if other than --cluster
-    #[arg(long, value_name = "METHOD", value_parser = options::clusterings())]
+    #[arg(long, value_name = "METHOD", value_parser = options::clusterings(), hide_possible_values = true, help_heading = "Clustering")]
     x_cluster: Option<String>,
     /// The clustering of y, if other than --cluster
-    #[arg(long, value_name = "METHOD", value_parser = options::clusterings())]
+    #[arg(long, value_name = "METHOD", value_parser = options::clusterings(), hide_possible_values = true, help_heading = "Clustering")]
     y_cluster: Option<String>,
-    /// How pairs become links [default: majority]
-    #[arg(long, value_name = "RULE", value_parser = options::bridges())]
+    /// How pairs become links: majority, margin, hungarian or soft [default: majority]
+    #[arg(long, value_name = "RULE", value_parser = options::bridges(), hide_possible_values = true, help_heading = "Bridge")]
     bridge: Option<String>,
     /// What is predicted for a cluster without a link [default: mean]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Bridge")]
     uncovered: Option<UncoveredArg>,
     /// Regression inside linked clusters: none, supervised or supervised-centroid [default: none]
-    #[arg(long, value_name = "KIND", value_parser = options::refine)]
+    #[arg(long, value_name = "KIND", value_parser = options::refine, help_heading = "Bridge")]
     refine: Option<RefineKind>,
     /// How far predictions follow that regression: auto, or 0 to 1 [default: auto]
-    #[arg(long, value_name = "ALPHA", value_parser = options::alpha)]
+    #[arg(long, value_name = "ALPHA", value_parser = options::alpha, help_heading = "Bridge")]
     alpha: Option<Alpha>,
     /// Scaling of both sides: none, standardize, l2 or pca:N [default: none]
-    #[arg(long, value_name = "SCALE", value_parser = options::scale)]
+    #[arg(long, value_name = "SCALE", value_parser = options::scale, help_heading = "Clustering")]
     scale: Option<Scale>,
     /// Scaling of x, if other than --scale
-    #[arg(long, value_name = "SCALE", value_parser = options::scale)]
+    #[arg(long, value_name = "SCALE", value_parser = options::scale, help_heading = "Clustering")]
     x_scale: Option<Scale>,
     /// Scaling of y, if other than --scale
-    #[arg(long, value_name = "SCALE", value_parser = options::scale)]
+    #[arg(long, value_name = "SCALE", value_parser = options::scale, help_heading = "Clustering")]
     y_scale: Option<Scale>,
     /// Runs of a clustering from different starts, of which the best is kept
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Clustering")]
     restarts: Option<u32>,
     /// The most iterations of a run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Clustering")]
     max_iter: Option<u32>,
     /// `paper`: balanced k-means, majority vote, centroids, no scaling
     #[arg(long, value_enum)]
@@ -86,26 +86,26 @@ pub struct Args {
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Cluster without the rows of the pairs; they only vote
-    #[arg(long)]
+    #[arg(long, help_heading = "Clustering")]
     pairs_apart: bool,
     /// Leave the rows out of the model: a smaller file, but predictions cannot name real rows
     #[arg(long)]
     no_rows: bool,
     /// Where random numbers come from
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, help_heading = "Clustering")]
     seed: u64,
 
     /// The id column of x [default: `id`, or the one that ends in `_id`, else the row number]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     x_id: Option<String>,
     /// The vector column of x [default: the list column, else all numeric columns]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     x_vector: Option<String>,
     /// The id column of y
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     y_id: Option<String>,
     /// The vector column of y
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     y_vector: Option<String>,
 
     /// Print the result as JSON
@@ -180,24 +180,28 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
 
 impl Args {
     fn spec(&self) -> Result<BridgedClustering> {
-        let mut spec = BridgedClustering::default();
-        spec.x = self.side(&self.x_cluster, self.x_clusters, self.x_scale, "x")?;
-        spec.y = self.side(&self.y_cluster, self.y_clusters, self.y_scale, "y")?;
-        if let Some(rule) = &self.bridge {
-            spec.bridge = BridgeSpec::named(rule).expect("clap accepts listed rules only");
-        }
-        spec.uncovered = match self.uncovered {
-            None | Some(UncoveredArg::Mean) => Uncovered::Mean,
-            Some(UncoveredArg::Nearest) => Uncovered::Nearest,
-            Some(UncoveredArg::Abstain) => Uncovered::Abstain,
+        let refine = Refine {
+            kind: self.refine.unwrap_or_default(),
+            alpha: self.alpha.unwrap_or_default(),
+            ..Refine::default()
         };
-        spec.refine.kind = self.refine.unwrap_or_default();
-        spec.refine.alpha = self.alpha.unwrap_or_default();
-        if self.alpha.is_some() && spec.refine.kind == RefineKind::None {
+        if self.alpha.is_some() && refine.kind == RefineKind::None {
             return Err(usage("--alpha needs --refine supervised or --refine supervised-centroid"));
         }
-        spec.pair_rows = if self.pairs_apart { PairRows::Apart } else { PairRows::Pooled };
-        spec.keep_rows = if self.no_rows { KeepRows::No } else { KeepRows::Yes };
+        let rule = self.bridge.as_deref().and_then(BridgeSpec::named);
+        let spec = BridgedClustering {
+            x: self.side(&self.x_cluster, self.x_clusters, self.x_scale, "x")?,
+            y: self.side(&self.y_cluster, self.y_clusters, self.y_scale, "y")?,
+            bridge: rule.unwrap_or_default(),
+            uncovered: match self.uncovered {
+                None | Some(UncoveredArg::Mean) => Uncovered::Mean,
+                Some(UncoveredArg::Nearest) => Uncovered::Nearest,
+                Some(UncoveredArg::Abstain) => Uncovered::Abstain,
+            },
+            refine,
+            pair_rows: if self.pairs_apart { PairRows::Apart } else { PairRows::Pooled },
+            keep_rows: if self.no_rows { KeepRows::No } else { KeepRows::Yes },
+        };
         set(spec, &self.set)
     }
 

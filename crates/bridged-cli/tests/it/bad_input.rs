@@ -39,7 +39,7 @@ fn ragged_vectors_are_named_by_row_and_length() {
 fn a_table_without_numbers_is_refused() {
     let folder = folder();
     folder.write("x.csv", "id,word\np,hello\nq,world\n");
-    folder.fails(1, FIT, &["x.csv", "number"]);
+    folder.fails(1, FIT, &["x.csv", "no numeric column", "`word`"]);
 }
 
 #[test]
@@ -157,7 +157,8 @@ fn a_model_of_a_newer_version_asks_for_an_update() {
     let folder = Folder::with_demo();
     let mut bytes = folder.read("m.bridged");
     let mark = br#"\"version\":1,"#;
-    let at = bytes.windows(mark.len()).position(|w| w == mark).expect("the version is in the header");
+    let at =
+        bytes.windows(mark.len()).position(|w| w == mark).expect("the version is in the header");
     bytes[at + mark.len() - 2] = b'7';
     folder.write("newer.bridged", bytes);
     folder.fails(1, "inspect newer.bridged", &["newer.bridged", "newer release", "format 7"]);

@@ -8,7 +8,8 @@ fn models_are_equal_to_the_byte_on_one_and_on_two_threads() {
     let fit = "fit --x pictures.parquet --y names.parquet --pairs pairs.csv -k 7";
     for method in ["kmeans", "balanced", "gmm", "spectral"] {
         for threads in [1, 2, 3] {
-            folder.ok(&format!("{fit} --cluster {method} --threads {threads} -o {threads}.bridged"));
+            folder
+                .ok(&format!("{fit} --cluster {method} --threads {threads} -o {threads}.bridged"));
         }
         assert!(folder.read("1.bridged") == folder.read("2.bridged"), "{method}");
         assert!(folder.read("1.bridged") == folder.read("3.bridged"), "{method}");
@@ -34,7 +35,9 @@ fn ctrl_c_stops_a_long_fit_and_leaves_nothing_behind() {
     let folder = Folder::new();
     // 30,000 rows in one blob, thousands of restarts: minutes of work.
     let rows: String = (0..30_000u32)
-        .map(|i| format!("{},{}\n", i.wrapping_mul(2_654_435_761) % 1000, i.wrapping_mul(40_503) % 997))
+        .map(|i| {
+            format!("{},{}\n", i.wrapping_mul(2_654_435_761) % 1000, i.wrapping_mul(40_503) % 997)
+        })
         .collect();
     folder.write("x.csv", format!("a,b\n{rows}"));
     let before = folder.files();

@@ -58,7 +58,10 @@ impl Folder {
 
     /// Runs the binary in the folder; arguments are split at spaces.
     pub fn run(&self, arguments: &str) -> Outcome {
-        run(Command::new(env!("CARGO_BIN_EXE_bridged")).args(arguments.split(' ')), self.folder.path())
+        run(
+            Command::new(env!("CARGO_BIN_EXE_bridged")).args(arguments.split(' ')),
+            self.folder.path(),
+        )
     }
 
     /// Runs a shell line in the folder with the binary as `$BRIDGED`.

@@ -30,7 +30,7 @@ pub enum Init {
 }
 
 impl Init {
-    /// The first centroids, (k, d), for data that [`check`](super::clustering::check) has accepted.
+    /// The first centroids, (k, d). The data are finite and `k` is at most their rows.
     pub fn centroids(
         &self,
         x: MatrixRef<'_>,
