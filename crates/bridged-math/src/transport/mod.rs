@@ -165,14 +165,30 @@ impl Transport {
         self.bounds.check(n)?;
         self.rows.resize(n, Row::default());
         let mut sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
-        let wrong = Imbalance::new(&self.bounds, &self.prices, &sizes).total();
-        if n >= SAMPLE_FROM && wrong > (n / 64) as i64 {
+        let mut wrong = self.wrong(&sizes);
+        if wrong > n / 8 && self.prices.iter().any(|&p| p != 0.0) {
+            // Prices of a problem that was too different may be worse than none.
+            let old = std::mem::replace(&mut self.prices, vec![0.0; k]);
+            sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+            if self.wrong(&sizes) < wrong {
+                wrong = self.wrong(&sizes);
+            } else {
+                self.prices = old;
+                sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+            }
+        }
+        if n >= SAMPLE_FROM && wrong > n / 64 {
             self.prices = self.prices_of_sample(costs, n)?;
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
         let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
         paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
         Ok(())
+    }
+
+    /// How many rows are in the wrong place.
+    fn wrong(&self, sizes: &[u32]) -> usize {
+        Imbalance::new(&self.bounds, &self.prices, sizes).total() as usize
     }
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {

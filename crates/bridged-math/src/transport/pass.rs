@@ -18,16 +18,19 @@ pub(super) fn assign(
     rows: &mut [Row],
 ) -> Result<Vec<u32>, TransportError> {
     let k = prices.len();
-    let two_least = kernel();
+    let single = Single::new(prices);
     let blocks = map_blocks_mut(rows, 1, |range, rows| {
         let costs = &costs[range.start * k..range.end * k];
         let mut sizes = vec![0u32; k];
-        let mut poison = 0.0f64;
+        let mut poison = 0.0f32;
         for (row, costs) in rows.iter_mut().zip(costs.chunks_exact(k)) {
-            let Least { first, least, next, check } = two_least(costs, prices);
-            poison += check;
-            sizes[first] += 1;
-            *row = Row { label: first as u32, margin: round_down(next - least) };
+            let quick = single.two_least(costs);
+            poison += quick.check;
+            *row = match single.certain_margin(&quick) {
+                Some(margin) => Row { label: quick.first as u32, margin },
+                None => exact(costs, prices),
+            };
+            sizes[row.label as usize] += 1;
         }
         (sizes, !poison.is_nan())
     });
@@ -35,6 +38,45 @@ pub(super) fn assign(
         return Err(TransportError::NotFinite);
     }
     Ok(total(blocks.into_iter().map(|(sizes, _)| sizes), k))
+}
+
+/// The cheapest column in double precision, and by how much, rounded down.
+fn exact(costs: &[f32], prices: &[f64]) -> Row {
+    let (mut label, mut least, mut next) = (0, f64::INFINITY, f64::INFINITY);
+    for (j, (&c, p)) in costs.iter().zip(prices).enumerate() {
+        let v = f64::from(c) + p;
+        if v < least {
+            (label, next, least) = (j as u32, least, v);
+        } else if v < next {
+            next = v;
+        }
+    }
+    Row { label, margin: ((next - least) * (1.0 - 1e-6)) as f32 }
+}
+
+/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
+pub(super) fn least_moves(costs: &[f32], rows: &[Row], k: usize) -> Vec<f64> {
+    let blocks = map_blocks(rows.len(), |range| {
+        let mut least = vec![f32::INFINITY; k * k];
+        for i in range {
+            let (costs, a) = (&costs[i * k..(i + 1) * k], rows[i].label as usize);
+            for (l, c) in least[a * k..(a + 1) * k].iter_mut().zip(costs) {
+                let cost = c - costs[a];
+                *l = if cost < *l { cost } else { *l };
+            }
+        }
+        least
+    });
+    let least = blocks.into_iter().reduce(|mut least, block| {
+        least.iter_mut().zip(block).for_each(|(l, b)| *l = l.min(b));
+        least
+    });
+    // A difference may have been rounded up by half a unit in its last place, or to infinity.
+    let down = |l: f32| {
+        let l = f64::from(l.min(f32::MAX));
+        l - l.abs() * f64::powi(2.0, -23)
+    };
+    least.into_iter().flatten().map(down).collect()
 }
 
 /// Bins of a histogram of margins; each is twice as wide as the one before.
@@ -68,7 +110,8 @@ impl Walls {
     }
 }
 
-/// The sizes that the rows named by `subset` make at `prices`, and their walls up to `reach`.
+/// The sizes that the rows named by `subset` make at `prices`, and their walls up to `reach`, both
+/// in single precision.
 pub(super) fn respond(
     costs: &[f32],
     prices: &[f64],
@@ -76,17 +119,17 @@ pub(super) fn respond(
     reach: f64,
 ) -> (Vec<u32>, Walls) {
     let k = prices.len();
-    let two_least = kernel();
+    let single = Single::new(prices);
     let blocks = map_blocks(subset.len(), |range| {
         let mut sizes = vec![0u32; k];
         let mut hits = Vec::new();
         for &i in &subset[range] {
             let costs = &costs[i as usize * k..(i as usize + 1) * k];
-            let Least { first, least, next, .. } = two_least(costs, prices);
+            let Least { first, least, next, .. } = single.two_least(costs);
             sizes[first] += 1;
-            let margin = next - least;
+            let margin = f64::from(next - least);
             if margin <= reach {
-                let pair = first * k + second(costs, prices, first, next);
+                let pair = first * k + single.second(costs, first, next);
                 hits.push((pair * BINS + bin(margin / reach)) as u32);
             }
         }
@@ -115,96 +158,159 @@ fn total(parts: impl Iterator<Item = Vec<u32>>, len: usize) -> Vec<u32> {
     })
 }
 
-fn round_down(margin: f64) -> f32 {
-    (margin * (1.0 - 1e-6)) as f32
-}
-
-/// The first other column at which c + p is `next`.
-fn second(costs: &[f32], prices: &[f64], first: usize, next: f64) -> usize {
-    (0..costs.len())
-        .find(|&j| j != first && f64::from(costs[j]) + prices[j] == next)
-        .unwrap_or(first)
-}
-
 /// The two least of c + p.
 #[derive(Clone, Copy, Debug)]
 struct Least {
     /// The first position of the least.
     first: usize,
-    least: f64,
+    least: f32,
     /// The next value, infinite if there is but one.
-    next: f64,
+    next: f32,
     /// NaN if a cost is not finite, otherwise zero.
-    check: f64,
+    check: f32,
 }
 
-type Kernel = fn(&[f32], &[f64]) -> Least;
+/// Single precision decides most rows at several times the speed; the others are told apart by
+/// their margin.
+struct Single {
+    prices: Vec<f32>, // (k), and infinity up to a multiple of eight
+    largest: f32,
+    kernel: fn(&[f32], &[f32]) -> Least,
+}
+
+impl Single {
+    fn new(prices: &[f64]) -> Self {
+        let mut prices: Vec<f32> = prices.iter().map(|&p| p as f32).collect();
+        let largest = prices.iter().fold(0.0f32, |m, p| m.max(p.abs()));
+        prices.resize(prices.len().next_multiple_of(8), f32::INFINITY);
+        Self { prices, largest, kernel: kernel() }
+    }
+
+    fn two_least(&self, costs: &[f32]) -> Least {
+        (self.kernel)(costs, &self.prices)
+    }
+
+    /// The margin, rounded down, if it is beyond all rounding. A sum near the least has a cost
+    /// below |least| + |price|, and is off by a few units in its last place, 2⁻²⁴ of that.
+    fn certain_margin(&self, quick: &Least) -> Option<f32> {
+        let doubt = (quick.least.abs() + 2.0 * self.largest) * f32::powi(2.0, -20);
+        let margin = quick.next - quick.least - doubt;
+        (margin > doubt).then_some(margin * (1.0 - 1e-6))
+    }
+
+    /// The first other column at which c + p is `next`.
+    fn second(&self, costs: &[f32], first: usize, next: f32) -> usize {
+        let sums = costs.iter().zip(&self.prices).map(|(c, p)| c + p);
+        sums.enumerate().position(|(j, v)| j != first && v == next).unwrap_or(first)
+    }
+}
 
 /// The fastest kernel of this machine; all give the same bits.
-fn kernel() -> Kernel {
+fn kernel() -> fn(&[f32], &[f32]) -> Least {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn two_least_avx2(costs: &[f32], prices: &[f64]) -> Least {
-            two_least(costs, prices)
-        }
         // SAFETY: AVX2 was just found.
         return |costs, prices| unsafe { two_least_avx2(costs, prices) };
     }
-    |costs, prices| two_least(costs, prices)
+    two_least
 }
 
-#[inline(always)]
-fn two_least(costs: &[f32], prices: &[f64]) -> Least {
-    const LANES: usize = 8;
-    let (mut least, mut next) = ([f64::INFINITY; LANES], [f64::INFINITY; LANES]);
-    let mut check = [0.0f64; LANES];
-    let (c, p) = (costs.chunks_exact(LANES), prices.chunks_exact(LANES));
-    let (c_rest, p_rest) = (c.remainder(), p.remainder());
-    // Independent lanes without branches: the compiler turns them into vector minima.
-    for (c, p) in c.zip(p) {
-        for l in 0..LANES {
-            let v = f64::from(c[l]) + p[l];
-            check[l] += v * 0.0;
-            next[l] = min(next[l], max(least[l], v));
-            least[l] = min(least[l], v);
+fn two_least(costs: &[f32], prices: &[f32]) -> Least {
+    let mut best = Least { first: 0, least: f32::INFINITY, next: f32::INFINITY, check: 0.0 };
+    for (j, (c, p)) in costs.iter().zip(prices).enumerate() {
+        let v = c + p;
+        best.check += c * 0.0;
+        if v < best.least {
+            best = Least { first: j, least: v, next: best.least, ..best };
+        } else if v < best.next {
+            best.next = v;
         }
     }
-    for (l, (&c, p)) in c_rest.iter().zip(p_rest).enumerate() {
-        let v = f64::from(c) + p;
-        check[l] += v * 0.0;
-        next[l] = min(next[l], max(least[l], v));
-        least[l] = min(least[l], v);
-    }
-    let (mut a, mut b) = (least[0], next[0]);
-    for l in 1..LANES {
-        b = min(min(b, next[l]), max(a, least[l]));
-        a = min(a, least[l]);
-    }
-    let check = check.iter().sum();
-    Least { first: position(costs, prices, a), least: a, next: b, check }
+    best
 }
 
-/// The first position at which c + p is `value`.
-#[inline(always)]
-fn position(costs: &[f32], prices: &[f64], value: f64) -> usize {
-    const LANES: usize = 8;
-    for (at, (c, p)) in costs.chunks(LANES).zip(prices.chunks(LANES)).enumerate() {
-        let hit = c.iter().zip(p).fold(false, |hit, (&c, p)| hit | (f64::from(c) + p == value));
-        if hit {
-            let within = c.iter().zip(p).position(|(&c, p)| f64::from(c) + p == value);
-            return at * LANES + within.unwrap_or(0);
+/// Eight columns at a time; prices are padded to whole eights with infinity.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn two_least_avx2(costs: &[f32], prices: &[f32]) -> Least {
+    use std::arch::x86_64::*;
+    let k = costs.len();
+    assert!(prices.len() >= k.next_multiple_of(8), "prices are padded");
+    let eight = |at: usize| {
+        let left = _mm256_set1_epi32((k - at).min(8) as i32);
+        let mask = _mm256_cmpgt_epi32(left, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        // SAFETY: the mask covers no more than the costs that are left, and the prices are padded.
+        unsafe {
+            let c = match k - at {
+                8.. => _mm256_loadu_ps(costs.as_ptr().add(at)),
+                _ => _mm256_maskload_ps(costs.as_ptr().add(at), mask),
+            };
+            (c, _mm256_add_ps(c, _mm256_loadu_ps(prices.as_ptr().add(at))))
+        }
+    };
+    let mut least = _mm256_set1_ps(f32::INFINITY);
+    let (mut next, mut check) = (least, _mm256_setzero_ps());
+    for at in (0..k).step_by(8) {
+        let (c, v) = eight(at);
+        check = _mm256_add_ps(check, _mm256_mul_ps(c, _mm256_setzero_ps()));
+        next = _mm256_min_ps(next, _mm256_max_ps(least, v));
+        least = _mm256_min_ps(least, v);
+    }
+    // Fold eight lanes to one by halves.
+    let fold = |(least, next): (__m256, __m256), (l, n): (__m256, __m256)| {
+        let next = _mm256_min_ps(_mm256_min_ps(next, n), _mm256_max_ps(least, l));
+        (_mm256_min_ps(least, l), next)
+    };
+    let both = (least, next);
+    let swap = |v: __m256| _mm256_permute2f128_ps::<1>(v, v);
+    let both = fold(both, (swap(both.0), swap(both.1)));
+    let swap = |v: __m256| _mm256_permute_ps::<0b01_00_11_10>(v);
+    let both = fold(both, (swap(both.0), swap(both.1)));
+    let swap = |v: __m256| _mm256_permute_ps::<0b10_11_00_01>(v);
+    let (l, n) = fold(both, (swap(both.0), swap(both.1)));
+    let mut first = 0;
+    for at in (0..k).step_by(8) {
+        let hits = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(eight(at).1, l));
+        if hits != 0 {
+            first = at + hits.trailing_zeros() as usize;
+            break;
         }
     }
-    0
+    let mut checks = [0.0f32; 8];
+    // SAFETY: eight numbers into an array of eight.
+    unsafe { _mm256_storeu_ps(checks.as_mut_ptr(), check) };
+    Least {
+        first,
+        least: _mm256_cvtss_f32(l),
+        next: _mm256_cvtss_f32(n),
+        check: checks.iter().sum(),
+    }
 }
 
-#[inline(always)]
-fn min(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+    use rand::RngExt;
 
-#[inline(always)]
-fn max(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
+    #[test]
+    fn every_kernel_gives_the_same_two_least() {
+        let mut rng = Seed(1).rng();
+        for case in 0..2000 {
+            let k = 1 + case % 40;
+            let costs: Vec<f32> = (0..k).map(|_| rng.random_range(0..9) as f32).collect();
+            let prices: Vec<f64> = (0..k).map(|_| f64::from(rng.random_range(0..9))).collect();
+            let single = Single::new(&prices);
+            let (fast, plain) = (single.two_least(&costs), two_least(&costs, &single.prices));
+            let exact = exact(&costs, &prices);
+            assert_eq!((fast.first, fast.least, fast.next), (plain.first, plain.least, plain.next));
+            assert_eq!(fast.first, exact.label as usize);
+            assert!(!fast.check.is_nan() && !plain.check.is_nan());
+            let mut bad = costs;
+            bad[k / 2] = f32::NAN;
+            assert!(single.two_least(&bad).check.is_nan());
+            bad[k / 2] = f32::INFINITY;
+            assert!(single.two_least(&bad).check.is_nan());
+        }
+    }
 }

@@ -9,7 +9,7 @@
 //! A heap for each pair of columns keeps the cheapest few offers and the cost below which it is
 //! complete. A path that would need more is not trusted: the heaps of that column are filled anew.
 
-use super::pass::Row;
+use super::pass::{Row, least_moves};
 use super::prices::quantile;
 use super::{Bounds, Imbalance};
 use rayon::prelude::*;
@@ -73,6 +73,20 @@ impl Ord for Offer {
     }
 }
 
+/// Keeps the cheapest offers, a few more than `keep`, and returns the cost below which none is
+/// missing.
+fn keep_cheapest(offers: &mut Vec<Reverse<Offer>>, keep: usize) -> f64 {
+    offers.select_nth_unstable_by(keep, |x, y| x.0.cmp(&y.0));
+    offers.truncate(keep + 1);
+    offers[keep].0.cost
+}
+
+/// A bound in single precision that no difference rounded to single precision exceeds if the
+/// difference is at most `cost`.
+fn round_up(cost: f64) -> f32 {
+    (cost + cost.abs() * f64::powi(2.0, -22)) as f32
+}
+
 /// The cheapest offers of one column to another.
 #[derive(Clone, Debug)]
 struct Offers {
@@ -98,6 +112,7 @@ struct Network<'a> {
     keep: usize,
     reach: Vec<f64>, // (k), how far the heaps of a column look
     start: Vec<f64>, // (k), the prices at which margins were measured
+    least: Vec<f64>, // (k, k), no row that was there at the start offers less
     tree: Tree,
 }
 
@@ -157,6 +172,7 @@ impl<'a> Network<'a> {
         // Rows that are far from every other column are looked at only when paths get that long.
         let reach = quantile(rows, (32 * todo + 64 * k) as f64 / rows.len() as f64);
         let start = prices[..k].to_vec();
+        let least = least_moves(costs, rows, k);
         let mut members = vec![Vec::new(); k];
         rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
         let mut network = Self {
@@ -173,6 +189,7 @@ impl<'a> Network<'a> {
             keep,
             reach: vec![reach; k],
             start,
+            least,
             tree: Tree::new(k + 1),
         };
         let offers: Vec<_> = (0..k).into_par_iter().map(|a| network.cheapest_offers(a)).collect();
@@ -195,21 +212,32 @@ impl<'a> Network<'a> {
     fn cheapest_offers(&self, a: usize) -> Vec<Offers> {
         let (k, keep, reach) = (self.k(), self.keep, self.reach[a]);
         let mut offers = vec![Vec::new(); k];
-        let mut complete: Vec<f64> = self.start.iter().map(|p| self.start[a] - p + reach).collect();
+        let bounds = self.start.iter().zip(&self.least[a * k..]);
+        let mut complete: Vec<f64> =
+            bounds.map(|(p, &least)| (self.start[a] - p + reach).max(least)).collect();
         complete[a] = f64::NEG_INFINITY;
+        let mut rough: Vec<f32> = complete.iter().map(|&c| round_up(c)).collect();
         let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
         for &row in self.members[a].iter().filter(near) {
             let costs = self.row_costs(row);
             let own = f64::from(costs[a]);
-            for (b, &c) in costs.iter().enumerate() {
-                let cost = f64::from(c) - own;
-                if cost < complete[b] {
-                    offers[b].push(Reverse(Offer { cost, row }));
-                    if offers[b].len() == 2 * keep {
-                        let by_cost = |x: &Reverse<Offer>, y: &Reverse<Offer>| x.0.cmp(&y.0);
-                        offers[b].select_nth_unstable_by(keep, by_cost);
-                        offers[b].truncate(keep + 1);
-                        complete[b] = offers[b][keep].0.cost;
+            for (at, c) in costs.chunks(8).enumerate() {
+                // Few rows are among the cheapest; eight at a time are ruled out by a rough look.
+                if !c
+                    .iter()
+                    .zip(&rough[8 * at..])
+                    .fold(false, |hit, (c, r)| hit | (c - costs[a] <= *r))
+                {
+                    continue;
+                }
+                for (b, &c) in (8 * at..).zip(c) {
+                    let cost = f64::from(c) - own;
+                    if cost < complete[b] {
+                        offers[b].push(Reverse(Offer { cost, row }));
+                        if offers[b].len() == 2 * keep {
+                            complete[b] = keep_cheapest(&mut offers[b], keep);
+                            rough[b] = round_up(complete[b]);
+                        }
                     }
                 }
             }
@@ -219,10 +247,14 @@ impl<'a> Network<'a> {
         pairs.map(|(o, complete)| Offers { heap: BinaryHeap::from(o), complete }).collect()
     }
 
-    /// Looks at the rows of column `a` again, and at more of them.
-    fn refill(&mut self, a: usize) {
+    /// Looks at the rows of column `a` again, and at more of them, so that there is an offer to `b`.
+    fn refill(&mut self, a: usize, b: usize) {
         let k = self.k();
-        self.reach[a] = if self.reach[a] > 0.0 { 4.0 * self.reach[a] } else { f64::INFINITY };
+        let needed = self.offers[a * k + b].complete + self.start[b] - self.start[a];
+        self.reach[a] = (2.0 * needed).max(4.0 * self.reach[a]);
+        if self.reach[a] <= 0.0 {
+            self.reach[a] = f64::INFINITY;
+        }
         let members = std::mem::take(&mut self.members[a]);
         let rows = &self.rows;
         self.members[a] =
@@ -231,9 +263,9 @@ impl<'a> Network<'a> {
         self.members[a].sort_unstable();
         self.members[a].dedup();
         let offers = self.cheapest_offers(a);
-        for (b, o) in offers.into_iter().enumerate() {
-            self.offers[a * k + b] = o;
-            self.refresh(a * k + b);
+        for (pair, o) in (a * k..).zip(offers) {
+            self.offers[pair] = o;
+            self.refresh(pair);
         }
     }
 
@@ -264,12 +296,12 @@ impl<'a> Network<'a> {
             while self.excess[v] <= 0 {
                 let u = self.tree.from[v];
                 if u != k && v != k && self.first[u * k + v] == u32::MAX {
-                    doubtful = Some(u);
+                    doubtful = Some((u, v));
                 }
                 v = u;
             }
             match doubtful {
-                Some(column) => self.refill(column),
+                Some((u, v)) => self.refill(u, v),
                 None => break,
             }
         }

@@ -17,8 +17,8 @@
 //! Bradley, Bennett & Demiriz 2000 (constrained k-means); Malinen & Fränti 2014 (balanced k-means).
 
 use super::assign::AssignRule;
-use super::clustering::{check, inertia_of, unit_rows};
-use super::kmeans::{Run, best_of, mean_variance};
+use super::clustering::{check, unit_rows};
+use super::kmeans::{Run, mean_variance};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use bridged_math::distance::{Centres, squared_distance};
@@ -26,7 +26,6 @@ use bridged_math::transport::{Bounds, Transport};
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// k-means with bounds on the sizes of the clusters.
 ///
@@ -80,8 +79,9 @@ impl Default for BalancedKMeans {
     }
 }
 
-/// Up to this many distances, restarts run side by side; above it, each run uses all threads.
-const SMALL: usize = 1_000_000;
+/// Up to this many distances, restarts advance side by side: one product with the centroids of all
+/// of them is faster than many narrow ones, and their assignments run in parallel.
+const SIDE_BY_SIDE: usize = 4_000_000;
 /// Rows whose distances are computed at once, so that they stay in cache.
 const TILE: usize = 256;
 
@@ -96,28 +96,32 @@ impl Clusterer for BalancedKMeans {
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
-        let least_shift = self.tol * mean_variance(rows);
+        let variance = mean_variance(rows);
+        let lloyd = Lloyd {
+            x: rows,
+            mean: rows.mean_row().into_iter().map(|v| v as f32).collect(),
+            scatter: variance * (rows.rows() * rows.cols()) as f64,
+            least_shift: self.tol * variance,
+            max_iter: self.max_iter,
+            metric: self.metric,
+        };
         let restarts = self.init.useful_restarts(self.restarts) as usize;
-
-        let total = restarts as u64 * u64::from(self.max_iter);
-        let stage = Stage::begin(watch, "balanced", Some(total))?;
-        let done = AtomicU64::new(0);
-        let tick = |steps: u32| {
-            stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
-        };
-        let run = |r: usize| -> Result<Run, ClusterError> {
-            let start = self.init.centroids(rows, self.k, seed.nth(r))?;
-            let run = self.run(rows, start, &bounds, least_shift, &tick)?;
-            tick(self.max_iter.saturating_sub(run.iterations))?;
-            Ok(run)
-        };
-        let runs: Vec<Run> = if x.rows() * self.k <= SMALL {
-            (0..restarts).into_par_iter().map(run).collect::<Result<_, _>>()?
-        } else {
-            best_of((0..restarts).map(run))?
-        };
-        let best = runs.into_iter().reduce(Run::better).expect("at least one restart is made");
-        Ok(self.finish(x, best))
+        let stage =
+            Stage::begin(watch, "balanced", Some(restarts as u64 * u64::from(self.max_iter)))?;
+        let at_once = (SIDE_BY_SIDE / (x.rows() * self.k)).clamp(1, restarts);
+        let mut best: Option<Run> = None;
+        for from in (0..restarts).step_by(at_once) {
+            let seeds: Vec<Seed> =
+                (from..(from + at_once).min(restarts)).map(|r| seed.nth(r)).collect();
+            let starts = self.init.starts(rows, self.k, &seeds)?;
+            let trials = starts.into_iter().map(|start| {
+                Trial::new(on_sphere(start, self.metric), Transport::new(bounds.clone()))
+            });
+            let before = from as u64 * u64::from(self.max_iter);
+            let runs = lloyd.run(trials.collect(), |done| stage.step(before + done))?;
+            best = best.into_iter().chain(runs).reduce(Run::better);
+        }
+        Ok(self.finish(x, best.expect("at least one restart is made")))
     }
 }
 
@@ -136,63 +140,6 @@ impl BalancedKMeans {
         Ok(Bounds::uniform(self.k, min as u32, max.min(n) as u32))
     }
 
-    fn run(
-        &self,
-        x: MatrixRef<'_>,
-        start: Matrix,
-        bounds: &Bounds,
-        least_shift: f64,
-        tick: &(dyn Fn(u32) -> Result<(), Cancelled> + Sync),
-    ) -> Result<Run, ClusterError> {
-        let mut costs = vec![0.0f32; x.rows() * self.k]; // (n, k)
-        let mut transport = Transport::new(bounds.clone());
-        let mut centroids = self.on_sphere(start);
-        let mut labels = Vec::new();
-        let mut sums: Option<Sums> = None;
-        let (mut iterations, mut converged) = (0, false);
-        loop {
-            assign(x, &centroids, &mut transport, &mut costs)?;
-            iterations += 1;
-            tick(1)?;
-            let sums = match &mut sums {
-                None => {
-                    labels = transport.labels().collect();
-                    sums.insert(Sums::new(x, &labels, self.k))
-                }
-                Some(sums) => {
-                    let moves = moves(&labels, &transport);
-                    if gain(&costs, self.k, &moves) <= 0.0 {
-                        // The labels are still optimal, and the centroids are their means.
-                        converged = true;
-                        break;
-                    }
-                    moves.iter().for_each(|m| labels[m.row as usize] = m.to);
-                    sums.apply(x, &moves);
-                    sums
-                }
-            };
-            let next = self.on_sphere(sums.means());
-            let shift = squared_distance(next.data(), centroids.data());
-            centroids = next;
-            // Once the centroids rest, the rows are assigned to them one last time.
-            if converged || iterations >= self.max_iter {
-                converged |= shift <= least_shift;
-                break;
-            }
-            converged = shift <= least_shift;
-        }
-        let inertia = inertia_of(x, &labels, &centroids);
-        Ok(Run { labels, centroids, inertia, iterations, converged })
-    }
-
-    /// Under the cosine metric, centroids are directions.
-    fn on_sphere(&self, centroids: Matrix) -> Matrix {
-        match self.metric {
-            Metric::Euclidean => centroids,
-            Metric::Cosine => unit_rows(centroids.view()),
-        }
-    }
-
     fn finish(&self, x: MatrixRef<'_>, run: Run) -> Clustering {
         let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
         let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
@@ -208,25 +155,190 @@ impl BalancedKMeans {
     }
 }
 
-/// Solves for the labels that are optimal for these centroids.
-fn assign(
-    x: MatrixRef<'_>,
-    centroids: &Matrix,
-    transport: &mut Transport,
-    costs: &mut [f32],
-) -> Result<(), ClusterError> {
-    let centres = Centres::new(centroids.view());
-    let k = centroids.rows();
-    chunks::map_blocks_mut(costs, k, |range, costs| {
-        // Half the squared distance, less a part that is the same for all centroids of a row.
-        for (t, costs) in costs.chunks_mut(TILE * k).enumerate() {
-            let from = range.start + t * TILE;
-            centres.scores(x.slice(from..from + costs.len() / k), costs);
+/// Under the cosine metric, centroids are directions.
+fn on_sphere(centroids: Matrix, metric: Metric) -> Matrix {
+    match metric {
+        Metric::Euclidean => centroids,
+        Metric::Cosine => unit_rows(centroids.view()),
+    }
+}
+
+/// What the iterations of all runs share.
+struct Lloyd<'a> {
+    x: MatrixRef<'a>,
+    mean: Vec<f32>, // (d), of all rows
+    /// Σ ‖row − mean‖².
+    scatter: f64,
+    least_shift: f64,
+    max_iter: u32,
+    metric: Metric,
+}
+
+/// One run under way.
+struct Trial {
+    centroids: Matrix,
+    /// Which centroids the costs do not know yet.
+    moved: Vec<bool>,
+    costs: Vec<f32>, // (n, k)
+    transport: Transport,
+    labels: Vec<u32>,
+    sums: Option<Sums>,
+    iterations: u32,
+    converged: bool,
+    finished: bool,
+}
+
+impl Trial {
+    fn new(centroids: Matrix, transport: Transport) -> Self {
+        Self {
+            moved: vec![true; centroids.rows()],
+            costs: Vec::new(),
+            centroids,
+            transport,
+            labels: Vec::new(),
+            sums: None,
+            iterations: 0,
+            converged: false,
+            finished: false,
         }
-    });
-    transport.solve(costs).map_err(|e| {
-        ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
-    })
+    }
+
+    fn moved_centroids(&self) -> impl Iterator<Item = &f32> {
+        let rows = self.centroids.view().iter_rows().zip(&self.moved);
+        rows.filter(|(_, moved)| **moved).flat_map(|(row, _)| row)
+    }
+}
+
+impl Lloyd<'_> {
+    /// Iterates all trials to their end.
+    fn run(
+        &self,
+        mut trials: Vec<Trial>,
+        tick: impl Fn(u64) -> Result<(), Cancelled>,
+    ) -> Result<Vec<Run>, ClusterError> {
+        let mut scratch = Vec::new();
+        let mut done = 0;
+        loop {
+            let mut active: Vec<&mut Trial> = trials.iter_mut().filter(|t| !t.finished).collect();
+            if active.is_empty() {
+                break;
+            }
+            self.score(&mut active, &mut scratch);
+            active.par_iter_mut().map(|trial| self.step(trial)).collect::<Result<Vec<()>, _>>()?;
+            done += active.len() as u64;
+            tick(done)?;
+        }
+        Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
+    }
+
+    /// Brings the costs of all trials up to date: half the squared distance of every row to each
+    /// centroid, less a part that is the same for all centroids of a row. Late iterations leave
+    /// many centroids where they are; only the others are multiplied with the rows, those of all
+    /// trials at once.
+    fn score(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) {
+        let (n, d) = (self.x.rows(), self.x.cols());
+        let moved: Vec<f32> = trials.iter().flat_map(|t| t.moved_centroids()).copied().collect();
+        let width = moved.len() / d;
+        let moved = Matrix::new(width, d, moved).expect("whole centroids");
+        // A fixed shift: a cost does not depend on which other centroids are in the product.
+        let centres = Centres::with_shift(moved.view(), self.mean.clone());
+        if let [trial] = trials
+            && trial.moved.iter().all(|&moved| moved)
+        {
+            trial.costs.resize(n * width, 0.0);
+            self.product(&centres, &mut trial.costs);
+            return;
+        }
+        scratch.resize(n * width, 0.0);
+        self.product(&centres, scratch);
+        let mut next = 0;
+        let from: Vec<usize> = trials
+            .iter()
+            .map(|t| {
+                let from = next;
+                next += t.moved.iter().filter(|&&moved| moved).count();
+                from
+            })
+            .collect();
+        trials.par_iter_mut().zip(from).for_each(|(trial, from)| {
+            let k = trial.moved.len();
+            let columns: Vec<usize> = (0..k).filter(|&j| trial.moved[j]).collect();
+            trial.costs.resize(n * k, 0.0);
+            let rows = trial.costs.chunks_exact_mut(k).zip(scratch.chunks_exact(width));
+            for (costs, new) in rows {
+                columns.iter().zip(&new[from..]).for_each(|(&j, &v)| costs[j] = v);
+            }
+        });
+    }
+
+    /// The scores of all rows, (n, centres).
+    fn product(&self, centres: &Centres, out: &mut [f32]) {
+        let k = centres.len();
+        chunks::map_blocks_mut(out, k, |range, out| {
+            for (t, out) in out.chunks_mut(TILE * k).enumerate() {
+                let from = range.start + t * TILE;
+                centres.scores(self.x.slice(from..from + out.len() / k), out);
+            }
+        });
+    }
+
+    /// Assigns the rows and moves the centroids to the means.
+    fn step(&self, trial: &mut Trial) -> Result<(), ClusterError> {
+        let k = trial.centroids.rows();
+        trial.transport.solve(&trial.costs).map_err(|e| {
+            ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
+        })?;
+        trial.iterations += 1;
+        let sums = match &mut trial.sums {
+            None => {
+                trial.labels = trial.transport.labels().collect();
+                trial.sums.insert(Sums::new(self.x, &trial.labels, k))
+            }
+            Some(sums) => {
+                let moves = moves(&trial.labels, &trial.transport);
+                if gain(&trial.costs, k, &moves) <= 0.0 {
+                    // The labels are still optimal, and the centroids are their means.
+                    trial.converged = true;
+                    trial.finished = true;
+                    return Ok(());
+                }
+                moves.iter().for_each(|m| trial.labels[m.row as usize] = m.to);
+                sums.apply(self.x, &moves);
+                sums
+            }
+        };
+        let next = on_sphere(sums.means(), self.metric);
+        let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
+        for (j, moved) in trial.moved.iter_mut().enumerate() {
+            *moved = next.row(j) != trial.centroids.row(j);
+        }
+        trial.centroids = next;
+        // Once the centroids rest, the rows are assigned to them one last time.
+        let still = !trial.moved.contains(&true);
+        trial.finished = still || trial.converged || trial.iterations >= self.max_iter;
+        trial.converged |= rests || still;
+        Ok(())
+    }
+
+    /// Σ ‖row − c‖² = Σ ‖row − m‖² + Σ_j n_j (‖c_j − m‖² − 2 (mean_j − m)·(c_j − m)), which needs no
+    /// look at the rows.
+    fn conclude(&self, trial: Trial) -> Run {
+        let Trial { centroids, labels, sums, iterations, converged, .. } = trial;
+        let sums = sums.expect("every trial makes a step");
+        let (means, m) = (sums.means(), &self.mean);
+        let mut inertia = self.scatter;
+        for (j, &size) in sums.sizes().iter().enumerate() {
+            let columns = centroids.row(j).iter().zip(means.row(j)).zip(m);
+            let sum: f64 = columns
+                .map(|((&c, &mean), &m)| {
+                    let (c, mean) = (f64::from(c) - f64::from(m), f64::from(mean) - f64::from(m));
+                    c * (c - 2.0 * mean)
+                })
+                .sum();
+            inertia += f64::from(size) * sum;
+        }
+        Run { labels, centroids, inertia, iterations, converged }
+    }
 }
 
 /// The rows whose label the solution changes, in row order.

@@ -9,11 +9,12 @@
 //! would otherwise cost more than the iterations that follow.
 
 use crate::cluster::ClusterError;
-use bridged_math::distance::Centres;
+use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::seed::Rng;
-use bridged_math::{Matrix, MatrixRef, Seed};
+use bridged_math::{Matrix, MatrixRef, Seed, chunks};
 use rand::RngExt;
 use rand::seq::index;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// How the first centroids are found.
@@ -37,14 +38,26 @@ impl Init {
         k: usize,
         seed: Seed,
     ) -> Result<Matrix, ClusterError> {
+        let mut one = self.starts(x, k, &[seed])?;
+        Ok(one.pop().expect("one start for one seed"))
+    }
+
+    /// The first centroids of several runs, each what [`Init::centroids`] gives for its seed;
+    /// on small data the draws of all runs share their distance computations.
+    pub(super) fn starts(
+        &self,
+        x: MatrixRef<'_>,
+        k: usize,
+        seeds: &[Seed],
+    ) -> Result<Vec<Matrix>, ClusterError> {
         match self {
-            Init::PlusPlus => Ok(plus_plus(x, k, seed)),
+            Init::PlusPlus => Ok(plus_plus(x, k, seeds)),
             Init::Random => {
-                let rows = index::sample(&mut seed.rng(), x.rows(), k);
-                Ok(x.select(rows))
+                let draw = |seed: &Seed| index::sample(&mut seed.rng(), x.rows(), k);
+                Ok(seeds.iter().map(|seed| x.select(draw(seed))).collect())
             }
             Init::Given(given) if (given.rows(), given.cols()) == (k, x.cols()) => {
-                Ok(given.clone())
+                Ok(vec![given.clone(); seeds.len()])
             }
             Init::Given(given) => Err(ClusterError::BadInit {
                 got_rows: given.rows(),
@@ -64,55 +77,124 @@ impl Init {
     }
 }
 
-fn plus_plus(x: MatrixRef<'_>, k: usize, seed: Seed) -> Matrix {
+fn plus_plus(x: MatrixRef<'_>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
     let sample = 16_384.max(256 * k);
     if x.rows() <= sample {
-        return plus_plus_on(x, k, &mut seed.rng());
+        return plus_plus_on(x, k, seeds);
     }
-    let mut rng = seed.child("sample").rng();
-    let mut rows = index::sample(&mut rng, x.rows(), sample).into_vec();
-    rows.sort_unstable();
-    plus_plus_on(x.select(rows).view(), k, &mut seed.rng())
+    let start = |seed: &Seed| {
+        let mut rng = seed.child("sample").rng();
+        let mut rows = index::sample(&mut rng, x.rows(), sample).into_vec();
+        rows.sort_unstable();
+        plus_plus_on(x.select(rows).view(), k, &[*seed])
+    };
+    seeds.iter().flat_map(start).collect()
 }
 
-fn plus_plus_on(x: MatrixRef<'_>, k: usize, rng: &mut Rng) -> Matrix {
+fn plus_plus_on(x: MatrixRef<'_>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
     let n = x.rows();
     let trials = 2 + (k as f64).ln() as usize;
-    let mut chosen = vec![rng.random_range(0..n)];
-    let mut closest = squared_distances_to(x, &chosen); // (n)
-    while chosen.len() < k {
-        let potential: f64 = closest.iter().map(|&v| f64::from(v)).sum();
-        if potential <= 0.0 {
-            // Fewer distinct rows than clusters: any rows not yet taken will do.
-            chosen.extend(
-                (0..n).filter(|i| !chosen.contains(i)).take(k - chosen.len()).collect::<Vec<_>>(),
-            );
-            break;
-        }
+    let from = Origin::new(x);
+    let mut draws: Vec<Draw> = seeds
+        .iter()
+        .map(|seed| {
+            let mut rng = seed.rng();
+            let chosen = vec![rng.random_range(0..n)];
+            Draw { rng, chosen, closest: vec![f32::INFINITY; n] }
+        })
+        .collect();
+    let first: Vec<usize> = draws.iter().map(|d| d.chosen[0]).collect();
+    let distances = from.squared_distances(&first); // (n, runs)
+    draws.par_iter_mut().enumerate().for_each(|(at, draw)| {
+        draw.take(&distances, first.len(), at);
+    });
+    for _ in 1..k {
         let candidates: Vec<usize> =
-            (0..trials).map(|_| draw(&closest, rng.random::<f64>() * potential)).collect();
-        let distances = squared_distances_to(x, &candidates); // (n, trials)
+            draws.par_iter_mut().flat_map_iter(|d| d.candidates(trials)).collect();
+        let distances = from.squared_distances(&candidates); // (n, runs · trials)
+        draws.par_iter_mut().enumerate().for_each(|(at, draw)| {
+            draw.choose(&distances, &candidates, at * trials, trials);
+        });
+    }
+    draws.into_iter().map(|d| x.select(d.chosen)).collect()
+}
+
+/// One run's draw under way.
+struct Draw {
+    rng: Rng,
+    chosen: Vec<usize>,
+    closest: Vec<f32>, // (n), the squared distance to the nearest chosen row
+}
+
+impl Draw {
+    /// Rows drawn with probability proportional to the distance.
+    fn candidates(&mut self, trials: usize) -> Vec<usize> {
+        let potential: f64 = self.closest.iter().map(|&v| f64::from(v)).sum();
+        if potential <= 0.0 {
+            // Fewer distinct rows than clusters: any row not yet taken will do.
+            let any = (0..self.closest.len()).find(|i| !self.chosen.contains(i));
+            return vec![any.expect("k is at most the number of rows"); trials];
+        }
+        (0..trials).map(|_| draw(&self.closest, self.rng.random::<f64>() * potential)).collect()
+    }
+
+    /// Chooses the best of the candidates whose distances are in `trials` columns from `at` on.
+    fn choose(&mut self, distances: &[f32], candidates: &[usize], at: usize, trials: usize) {
         let mut potentials = vec![0.0f64; trials];
-        for (row, &c) in distances.chunks_exact(trials).zip(&closest) {
-            for (p, &d) in potentials.iter_mut().zip(row) {
+        for (row, &c) in distances.chunks_exact(candidates.len()).zip(&self.closest) {
+            for (p, &d) in potentials.iter_mut().zip(&row[at..]) {
                 *p += f64::from(d.min(c));
             }
         }
         let best = (0..trials)
             .min_by(|&a, &b| potentials[a].total_cmp(&potentials[b]))
             .expect("there are at least two trials");
-        for (c, row) in closest.iter_mut().zip(distances.chunks_exact(trials)) {
-            *c = c.min(row[best]);
-        }
-        closest[candidates[best]] = 0.0;
-        chosen.push(candidates[best]);
+        self.chosen.push(candidates[at + best]);
+        self.take(distances, candidates.len(), at + best);
     }
-    x.select(chosen)
+
+    /// Lowers the distances to those of the row chosen last, in column `at` of `width`.
+    fn take(&mut self, distances: &[f32], width: usize, at: usize) {
+        for (c, row) in self.closest.iter_mut().zip(distances.chunks_exact(width)) {
+            *c = c.min(row[at]);
+        }
+        let last = self.chosen[self.chosen.len() - 1];
+        self.closest[last] = 0.0;
+    }
 }
 
-/// The squared distance of every row to each of the rows `to`, (n, to.len()).
-fn squared_distances_to(x: MatrixRef<'_>, to: &[usize]) -> Vec<f32> {
-    Centres::new(x.select(to.iter().copied()).view()).squared_distances(x)
+/// Distances between rows, with what does not change from draw to draw computed once.
+struct Origin<'a> {
+    x: MatrixRef<'a>,
+    mean: Vec<f32>,
+    from_mean: Vec<f64>, // (n), ‖row − mean‖²
+}
+
+impl<'a> Origin<'a> {
+    fn new(x: MatrixRef<'a>) -> Self {
+        let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
+        let from_mean = chunks::map_blocks(x.rows(), |range| {
+            range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<_>>()
+        });
+        Self { x, mean, from_mean: from_mean.concat() }
+    }
+
+    /// The squared distance of every row to each of the rows `to`, (n, to.len()).
+    fn squared_distances(&self, to: &[usize]) -> Vec<f32> {
+        let to = self.x.select(to.iter().copied());
+        let centres = Centres::with_shift(to.view(), self.mean.clone());
+        let k = centres.len();
+        let mut out = vec![0.0f32; self.x.rows() * k];
+        chunks::map_blocks_mut(&mut out, k, |range, out| {
+            let base = &self.from_mean[range.clone()];
+            centres.for_each_scores(self.x.slice(range), |i, scores| {
+                for (o, &s) in out[i * k..(i + 1) * k].iter_mut().zip(scores) {
+                    *o = (base[i] + 2.0 * f64::from(s)).max(0.0) as f32;
+                }
+            });
+        });
+        out
+    }
 }
 
 /// The first position at which the running sum of `weights` exceeds `at`; never one of weight 0.

@@ -123,7 +123,7 @@ impl Clusterer for KMeans {
 }
 
 /// Keeps only the best so far, so that large data never hold several runs.
-pub(super) fn best_of(
+fn best_of(
     runs: impl Iterator<Item = Result<Run, ClusterError>>,
 ) -> Result<Vec<Run>, ClusterError> {
     let mut best: Option<Run> = None;

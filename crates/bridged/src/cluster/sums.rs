@@ -80,7 +80,22 @@ impl Sums {
 
 fn add(block: &mut [f64], label: u32, row: &[f32], sign: f64) {
     let at = label as usize * row.len();
-    for (s, &v) in block[at..at + row.len()].iter_mut().zip(row) {
+    let sums = &mut block[at..at + row.len()];
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn add_avx2(sums: &mut [f64], row: &[f32], sign: f64) {
+            add_to(sums, row, sign);
+        }
+        // SAFETY: AVX2 was just found. The sums have the same bits with and without.
+        return unsafe { add_avx2(sums, row, sign) };
+    }
+    add_to(sums, row, sign);
+}
+
+#[inline(always)]
+fn add_to(sums: &mut [f64], row: &[f32], sign: f64) {
+    for (s, &v) in sums.iter_mut().zip(row) {
         *s += sign * f64::from(v);
     }
 }
