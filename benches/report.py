@@ -44,7 +44,7 @@ def page(rows, growth):
         best = next(p for p in row["peers"] if p["name"] == row["best"])
         lines.append(
             f"| [{row['title']}](#{row['name']}) | {size(row)} | {spread(row['ours'])} | {best['name']}: {spread(best)} "
-            f"| **{number(row['ratio'])}** | {row['goal']} | {yes(row['reached'])} |"
+            f"| {'> ' if best.get('at_least') else ''}**{number(row['ratio'])}** | {row['goal']} | {yes(row['reached'])} |"
         )
     if growth:
         worst = "; ".join(f"{c['name']} {c['worst']:.2f}" for c in growth["curves"] if c["judged"])
@@ -69,7 +69,7 @@ def machine(rows):
         f"{e['cpu']}, {e['cores']} cores, {e['memory_bytes'] / 2**30:.0f} GiB; {e['threads']} threads each; {e['system']}; "
         f"{e['rust']}; Python {e['python']}; {packages}; BLAS of NumPy: {e['blas']}."
     )
-    same = {json.dumps({**r["environment"], "load_before": 0}, sort_keys=True) for r in rows}
+    same = {json.dumps({**r["environment"], "busy_before": 0}, sort_keys=True) for r in rows}
     if len(same) > 1:
         text += " **Some rows were measured in another environment**; `benches/results.json` has each."
     return text
@@ -83,7 +83,7 @@ def detail(row):
     ]
     for side in (row["ours"], *row["peers"]):
         lines.append(
-            f"| {side['name']} | {spread(side)} | {len(side['seconds'])} | {side['iterations'] or '–'} "
+            f"| {side['name']} | {spread(side)} | {0 if side.get('at_least') else len(side['seconds'])} | {side['iterations'] or '–'} "
             f"| {precise(side['objective'])} | {precise(side.get('agreement'), 4)} | {memory(side['peak_bytes'])} |"
         )
     lines.append("")
@@ -121,7 +121,11 @@ def conditions(row):
 
 
 def stamp(row):
-    return f"Measured {row['date']} at commit {row['commit']}; load of the machine before: {row['environment']['load_before']}."
+    busy = row["environment"]["busy_before"]
+    text = f"Measured {row['date']} at commit {row['commit']}."
+    if busy is not None and busy > 0.1:
+        text += f" **Others took {busy:.0%} of the machine just before: measure again.**"
+    return text
 
 
 def size(row):
@@ -139,6 +143,8 @@ def objective_name(row):
 
 
 def spread(side):
+    if side.get("at_least"):
+        return f"more than {seconds(side['median'])} (ended)"
     return f"{seconds(side['median'])} ({seconds(side['min'])}–{seconds(side['max'])})"
 
 

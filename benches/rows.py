@@ -57,17 +57,18 @@ def fit(method, **parameters):
     return {"fit": {"method": method, **parameters}}
 
 
-# The spreads are chosen so that neighbouring blobs overlap and Lloyd's iterations from k-means++ take
-# 10 to 40 iterations; the distance of two centres is about spread · √(2 d), in standard deviations.
-WIDE = Data("wide", 100_000, 768, 100, 0.16)
-LONG = Data("long", 1_000_000, 64, 256, 0.6)
+# Two centres are about spread · √(2 d) standard deviations apart. The spreads were chosen on a fifth
+# to a tenth of the rows so that k-means from a k-means++ start takes 20 to 45 iterations: neighbouring
+# blobs overlap in the wide data; in the long data the start misses some blobs and halves others.
+WIDE = Data("wide", 100_000, 768, 100, 0.1)
+LONG = Data("long", 1_000_000, 64, 256, 0.7)
 PAPER = Data("paper", 1_400, 1_280, 7, 0.08, even=True)
 MEDIUM = Data("medium", 10_000, 768, 20, 0.12)
-MILLION = Data("million", 1_000_000, 64, 50, 0.5)
+MILLION = Data("million", 1_000_000, 64, 50, 0.6)
 MIXTURE = Data("mixture", 100_000, 64, 20, 0.4)
 TREE = Data("tree", 20_000, 128, 20, 0.3)
 GRAPH = Data("graph", 20_000, 64, 10, 0.35)
-HUGE = Data("huge", 1_000_000, 768, 100, 0.16)
+HUGE = Data("huge", 1_000_000, 768, 100, 0.1)
 
 LLOYD = {"max_iter": 300, "tol": 1e-4}
 
@@ -108,9 +109,8 @@ ROWS = [
         256,
         Contender("ours", work=fit("kmeans", k=256, restarts=1, **LLOYD)),
         kmeans_peers(256),
-        "≥ 2, inertia within 1e-4",
+        "≥ 2",
         2.0,
-        checks=("close",),
         note=FAISS_NOTE,
     ),
     Row(
@@ -270,7 +270,7 @@ GROWTH = {
 
 NAMES = [row.name for row in ROWS] + [GROWTH["name"]]
 
-OPENERS = {
+CHECKS = {
     "close": "inertia at most 1e-4 above the peer's",
     "not-worse": "objective not worse",
     "memory": "peak memory ≤ data + 8·n·k bytes",
@@ -284,11 +284,12 @@ def judge(row, n, ours, best):
     for check in row.checks:
         if check == "memory":
             limit = 4 * n * row.data.d + 8 * n * row.k
-            conditions.append(condition(OPENERS[check], ours["peak_bytes"], "<=", limit))
+            conditions.append(condition(CHECKS[check], ours["peak_bytes"], "<=", limit))
         else:
-            above = ours["objective"] / best["objective"] - 1
+            known = ours["objective"] and best["objective"]
+            above = ours["objective"] / best["objective"] - 1 if known else None
             limit = 1e-4 if check == "close" else 1e-6  # the second only forgives rounding
-            conditions.append(condition(OPENERS[check], above, "<=", limit))
+            conditions.append(condition(CHECKS[check], above, "<=", limit))
     return conditions
 
 

@@ -17,6 +17,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import select
 import statistics
 import subprocess
 import sys
@@ -42,6 +43,9 @@ def main():
     parser.add_argument("--repeats", type=int, default=5, help="runs of each contender (default 5)")
     parser.add_argument(
         "--budget", type=float, default=1200, help="a peer that has run so many seconds runs no more (default 1200)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=3600, help="a single run of a peer is ended after so many seconds (default 3600)"
     )
     parser.add_argument("--cache", type=Path, default=home, help=f"data and environment (default {home})")
     parser.add_argument("--python", help="an environment that has the peers, instead of making one")
@@ -101,7 +105,7 @@ class Worker:
 
     def __init__(self, contender, data, rows, start, passes, options, n=None):
         self.contender = contender
-        self.runs, self.peak, self.spent = [], None, 0.0
+        self.runs, self.peak, self.spent, self.ended = [], None, 0.0, False
         self.labels = options.cache / f"labels-{contender.name.replace(' ', '-').replace(',', '')}.u32"
         self.labels.unlink(missing_ok=True)
         job = {"rows": str(rows), "n": n or data.n, "d": data.d, "passes": passes, "labels": str(self.labels)}
@@ -126,10 +130,16 @@ class Worker:
             raise RuntimeError(f"{self.contender.name} ended with code {self.process.wait()}; see above")
         return json.loads(line)
 
-    def run(self, request):
+    def run(self, request, limit=None):
+        """One run; None if it took longer than the limit, which ends the process."""
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         begin = time.monotonic()
+        if not select.select([self.process.stdout], [], [], limit)[0]:
+            self.peak = peak_bytes(self.process.pid)
+            self.process.kill()
+            self.ended = True
+            return None
         run = self.answer()
         self.spent += time.monotonic() - begin
         self.runs.append(run)
@@ -137,19 +147,22 @@ class Worker:
         return run
 
     def close(self):
-        self.process.stdin.close()
+        if not self.ended:
+            self.process.stdin.close()
         self.process.wait()
         self.labels.unlink(missing_ok=True)
 
-    def summary(self):
-        seconds = [run["seconds"] for run in self.runs]
+    def summary(self, limit=None):
+        # A peer that never came to an end took at least the limit.
+        seconds = [run["seconds"] for run in self.runs] or [limit]
         return {
+            "at_least": not self.runs,
             "name": self.contender.name,
             "seconds": seconds,
             "median": statistics.median(seconds),
             "min": min(seconds),
             "max": max(seconds),
-            "iterations": self.runs[0].get("iterations"),
+            "iterations": self.runs[0].get("iterations") if self.runs else None,
             "objective": None,
             "loaded_bytes": self.loaded,
             "peak_bytes": self.peak,
@@ -189,18 +202,23 @@ def measure(row, options):
         for repeat in range(options.repeats):
             request = {"seed": repeat}
             for worker in workers:
-                if worker is not workers[0] and worker.spent >= options.budget:
+                if worker.ended or (worker is not workers[0] and worker.spent >= options.budget):
                     continue
                 if worker.contender.peer in ("faiss", "faiss-super"):
                     lloyd = next(w for w in workers if w.contender.peer == "sklearn-lloyd")
+                    if not lloyd.runs:
+                        continue
                     request = {**request, "iterations": lloyd.runs[0]["iterations"]}
-                run = worker.run(request)
+                run = worker.run(request, None if worker is workers[0] else options.limit)
+                if run is None:
+                    talk(f"  {worker.contender.name}: ended after {options.limit:.0f} s")
+                    continue
                 talk(f"  {worker.contender.name}: {run['seconds']:.4f} s")
                 if row.seeded or repeat == 0:
                     judged[worker].look(worker.labels, run)
         sides = []
-        for worker in workers:
-            sides.append(worker.summary() | judged[worker].summary(judged[workers[0]]))
+        for worker in (w for w in workers if w.runs or w.ended):
+            sides.append(worker.summary(options.limit) | judged[worker].summary(judged[workers[0]]))
     finally:
         for worker in workers:
             worker.close()
@@ -344,12 +362,29 @@ def environment(options):
         "memory_bytes": memory,
         "system": platform.platform(),
         "threads": THREADS,
-        "load_before": round(os.getloadavg()[0], 2),
+        "busy_before": busy(),
         "python": platform.python_version(),
         "rust": rustc,
         "blas": ", ".join(blas),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
     }
+
+
+def busy():
+    """The share of the machine that others take, over two seconds in which nothing of ours runs."""
+
+    def ticks():
+        fields = [int(v) for v in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    if not Path("/proc/stat").exists():
+        return None
+    (total, idle), _ = ticks(), time.sleep(2)
+    total_after, idle_after = ticks()
+    share = 1 - (idle_after - idle) / max(total_after - total, 1)
+    if share > 0.1:
+        talk(f"  warning: others take {share:.0%} of the machine; two threads that wait for each other suffer most")
+    return round(share, 3)
 
 
 def commit():
