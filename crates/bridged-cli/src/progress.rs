@@ -4,8 +4,10 @@ use bridged_math::{Event, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Work that ends within this time shows no bar.
@@ -37,14 +39,14 @@ impl Talk {
 
     /// A watch for one piece of work.
     pub fn watch(&self) -> Stages {
-        Stages { bars: self.bars, state: Mutex::default() }
+        Stages::new(self.bars)
     }
 }
 
 /// Hears of stages: shows a bar for those that take long and keeps the seconds of each.
 pub struct Stages {
-    bars: bool,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+    ticker: Option<Ticker>,
 }
 
 #[derive(Default)]
@@ -57,10 +59,16 @@ struct Running {
     stage: String,
     since: Instant,
     total: Option<u64>,
+    done: u64,
     bar: Option<ProgressBar>,
 }
 
 impl Stages {
+    fn new(bars: bool) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        Self { ticker: bars.then(|| Ticker::start(Arc::clone(&state))), state }
+    }
+
     /// Runs work that reports nothing itself, as a stage of its own.
     pub fn time<T>(&self, stage: &str, work: impl FnOnce() -> T) -> T {
         let _ = self.on(Event::Begin { stage, total: None });
@@ -71,27 +79,23 @@ impl Stages {
 
     /// The stages that ended, in that order, with their seconds.
     pub fn seconds(&self) -> Vec<(String, f64)> {
-        self.state.lock().expect("no watch panics").seconds.clone()
+        lock(&self.state).seconds.clone()
     }
 }
 
 impl Watch for Stages {
     fn on(&self, event: Event<'_>) -> ControlFlow<()> {
-        let mut state = self.state.lock().expect("no watch panics");
+        let mut state = lock(&self.state);
         let at = state.running.iter().rposition(|r| r.stage == event.stage());
         match (event, at) {
             (Event::Begin { stage, total }, _) => {
                 let (stage, since) = (stage.to_string(), Instant::now());
-                state.running.push(Running { stage, since, total, bar: None });
+                state.running.push(Running { stage, since, total, done: 0, bar: None });
             }
+            // Parallel work may report slightly out of order.
             (Event::Step { done, .. }, Some(at)) => {
                 let running = &mut state.running[at];
-                if self.bars && running.bar.is_none() && running.since.elapsed() > PATIENCE {
-                    running.bar = Some(bar(&running.stage, running.total));
-                }
-                if let Some(bar) = &running.bar {
-                    bar.set_position(done);
-                }
+                running.done = running.done.max(done);
             }
             (Event::End { .. }, Some(at)) => {
                 let running = state.running.remove(at);
@@ -103,6 +107,49 @@ impl Watch for Stages {
             (_, None) => {}
         }
         if was_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Drop for Stages {
+    fn drop(&mut self) {
+        if let Some(ticker) = self.ticker.take() {
+            ticker.stop();
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().expect("nothing panics while it holds the lock")
+}
+
+/// Draws the bars a few times a second, also of stages that report no steps.
+struct Ticker {
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Ticker {
+    fn start(state: Arc<Mutex<State>>) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout)
+            {
+                for running in &mut lock(&state).running {
+                    if running.since.elapsed() > PATIENCE {
+                        let bar =
+                            running.bar.get_or_insert_with(|| bar(&running.stage, running.total));
+                        bar.set_position(running.done);
+                        bar.tick();
+                    }
+                }
+            }
+        });
+        Self { stop, thread }
+    }
+
+    fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.thread.join();
     }
 }
 

@@ -11,18 +11,18 @@
 //!
 //! 1. Prices of the previous call; where they are far off, those of every sixteenth row, solved the
 //!    same way.
-//! 2. While many rows are in the wrong place: Newton's method on the concave dual (`prices`), which
-//!    sees the columns as cells of a power diagram and moves their walls.
+//! 2. While many rows are in the wrong place: ascent on the concave dual (`prices`), which sees the
+//!    columns as cells of a power diagram and moves their walls.
 //! 3. The few rows that remain move one by one along cheapest column-to-column paths (`paths`).
 //!    Each path keeps the labels optimal for the sizes reached so far, so the end is the exact
 //!    optimum whatever the first two steps did.
 //!
 //! Cost: a few passes over the n × k costs, plus O(k² + k log n) for each row that moves in step 3.
-//! Memory: 8 n bytes plus 16 bytes for each (row, column) that is nearly as cheap as the row's own.
+//! Memory: 12 n bytes plus 16 bytes for each offer that is kept, a hundred or so a pair of columns.
 //!
 //! Ahuja, Magnanti & Orlin 1993, chapter 9 (successive shortest paths); Aurenhammer, Hoffmann &
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
-//! (Newton's method for it).
+//! (Newton's method for the prices).
 
 mod pass;
 mod paths;

@@ -355,4 +355,35 @@ mod tests {
         // Centroids stay the means of the rows themselves, not of their directions.
         assert_eq!(clustering.centroids.row(clustering.labels[0] as usize), [50.5, 4.55]);
     }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        x: Vec<Vec<f32>>,
+        init: Vec<Vec<f32>>,
+        labels: Vec<u32>,
+        centroids: Vec<Vec<f32>>,
+        inertia: f64,
+        iterations: u32,
+    }
+
+    #[test]
+    fn from_given_centres_it_agrees_with_scikit_learn() {
+        let cases = include_str!("../../../../tests/golden/kmeans.json");
+        let cases: Vec<Golden> = serde_json::from_str(cases).unwrap();
+        assert_eq!(cases.len(), 5);
+        for case in cases {
+            let x = Matrix::from_rows(&case.x);
+            let init = Init::Given(Matrix::from_rows(&case.init));
+            let k = case.init.len();
+            let spec = KMeans { k, init, tol: 0.0, ..KMeans::default() };
+            let clustering = spec.fit(x.view(), Seed(0), &Silent).unwrap();
+            assert_eq!(clustering.labels, case.labels);
+            assert_eq!(clustering.iterations, case.iterations);
+            assert!((clustering.inertia - case.inertia).abs() < 1e-4 * case.inertia);
+            let centroids = Matrix::from_rows(&case.centroids);
+            for (a, b) in clustering.centroids.data().iter().zip(centroids.data()) {
+                assert!((a - b).abs() < 1e-4);
+            }
+        }
+    }
 }
