@@ -1,67 +1,182 @@
-//! Times one clustering of rows read from a file of raw little-endian `f32`, row-major.
+//! Times one piece of work on rows read from a file: our side of `benches/run.py`.
 //!
 //! ```text
-//! bench_cluster ROWS.f32 COLUMNS SPEC.json [REPEATS] [CENTROIDS.f32]
+//! echo '{}' | bench_cluster '{"rows": "x.f32", "n": 1400, "d": 1280,
+//!                             "work": {"fit": {"method": "balanced", "k": 7}}}'
 //! ```
 //!
-//! `SPEC.json` is a clustering as in a TOML file, such as `{"method": "balanced", "k": 7}`; given
-//! centroids become its start. Prints one JSON line: seconds of each repeat, inertia, iterations
-//! and the peak of memory.
+//! | `work` | what is timed |
+//! |---|---|
+//! | `{"fit": SPEC}` | a clustering, `SPEC` as in a TOML file; given centroids become its start |
+//! | `"predict"` | the clusters of all rows by the rule of a model with the given centroids |
+//! | `"assign"` | one assignment pass: the nearest of the given centroids for every row |
+//! | `"gemm"` | rows · centroidsᵀ alone, blocks of rows on all threads: what a pass cannot beat |
+//!
+//! Files hold little-endian `f32`, row-major; of `rows` the first `n` are read. Optional:
+//! `centroids` (a file), `labels` (a file to write, `u32`), `passes` (the work is done so often, and
+//! the mean time reported). Once the data are in memory the program prints `{"ready": true}`; then
+//! every line on standard input, such as `{"seed": 3}`, makes one run and prints one line with its
+//! seconds. The caller thus decides when this program runs and when another does.
 
-use bridged::cluster::{ClusterSpec, Clusterer};
-use bridged::math::{Matrix, Seed, Silent};
-use std::io::Read;
+use bridged::cluster::{AssignRule, ClusterSpec, Clusterer, Clustering, Metric};
+use bridged::math::distance::{Centres, product_transposed};
+use bridged::math::{Matrix, Seed, Silent, chunks};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [rows, columns, spec, rest @ ..] = &arguments[..] else {
-        return Err(
-            "usage: bench_cluster ROWS.f32 COLUMNS SPEC.json [REPEATS] [CENTROIDS.f32]".into()
-        );
-    };
-    let columns: usize = columns.parse()?;
-    let x = read(rows, columns)?;
-    let mut spec: serde_json::Value = serde_json::from_str(spec)?;
-    let repeats: u64 = rest.first().map_or(Ok(1), |r| r.parse())?;
-    if let Some(centroids) = rest.get(1) {
-        spec["init"] = serde_json::json!({ "given": read(centroids, columns)? });
-    }
-    let spec: ClusterSpec = serde_json::from_value(spec)?;
-    let mut seconds = Vec::new();
-    let (mut inertia, mut iterations, mut converged) = (0.0, 0, false);
-    for repeat in 0..repeats {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Job {
+    rows: PathBuf,
+    n: usize,
+    d: usize,
+    work: Work,
+    centroids: Option<PathBuf>,
+    labels: Option<PathBuf>,
+    passes: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Work {
+    Fit(Value),
+    Predict,
+    Assign,
+    Gemm,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    seed: u64,
+}
+
+/// What a run leaves for the caller to look at; making it ready is not timed.
+enum Outcome {
+    Fitted(Box<Clustering>),
+    Labels(Vec<u32>),
+    Product,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let job = std::env::args().nth(1).ok_or("usage: bench_cluster JOB (a JSON object)")?;
+    let job: Job = serde_json::from_str(&job)?;
+    let x = read(&job.rows, Some(job.n), job.d)?;
+    let centroids = job.centroids.as_deref().map(|path| read(path, None, job.d)).transpose()?;
+    let mut run = prepare(job.work, &x, centroids)?;
+    say(&json!({ "ready": true }))?;
+    for line in std::io::stdin().lock().lines() {
+        let request: Request = serde_json::from_str(&line?)?;
+        let passes = job.passes.unwrap_or(1).max(1);
         let start = Instant::now();
-        let clustering = spec.fit(x.view(), Seed(repeat), &Silent)?;
-        seconds.push(start.elapsed().as_secs_f64());
-        (inertia, iterations, converged) =
-            (clustering.inertia, clustering.iterations, clustering.converged);
+        let mut outcome = run(Seed(request.seed))?;
+        for _ in 1..passes {
+            outcome = run(Seed(request.seed))?;
+        }
+        let seconds = start.elapsed().as_secs_f64() / f64::from(passes);
+        let mut answer = outcome.describe();
+        answer["seconds"] = json!(seconds);
+        if let (Some(path), Some(labels)) = (&job.labels, outcome.labels()) {
+            let bytes: Vec<u8> = labels.iter().flat_map(|l| l.to_le_bytes()).collect();
+            std::fs::write(path, bytes)?;
+        }
+        say(&answer)?;
     }
-    println!(
-        "{}",
-        serde_json::json!({
-            "seconds": seconds, "inertia": inertia, "iterations": iterations,
-            "converged": converged, "peak_bytes": peak_bytes(), "data_bytes": x.data().len() * 4,
-        })
-    );
     Ok(())
 }
 
-fn read(path: &str, columns: usize) -> Result<Matrix, Box<dyn std::error::Error>> {
-    let mut file = std::fs::File::open(path)?;
-    let mut data = Vec::with_capacity(file.metadata()?.len() as usize / 4);
-    let mut buffer = vec![0u8; 4 * columns];
-    while data.len() < data.capacity() {
-        file.read_exact(&mut buffer)?;
-        data.extend(buffer.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
-    }
-    Ok(Matrix::new(data.len() / columns, columns, data)?)
+type Run<'a> = Box<dyn FnMut(Seed) -> Result<Outcome, Box<dyn Error>> + 'a>;
+
+/// Everything that need not be timed, and the rest as a function.
+fn prepare<'a>(
+    work: Work,
+    x: &'a Matrix,
+    centroids: Option<Matrix>,
+) -> Result<Run<'a>, Box<dyn Error>> {
+    let needed = "this work needs `centroids`";
+    Ok(match work {
+        Work::Fit(mut spec) => {
+            if let Some(centroids) = centroids {
+                spec["init"] = json!({ "given": centroids });
+            }
+            let spec: ClusterSpec = serde_json::from_value(spec)?;
+            Box::new(move |seed| {
+                Ok(Outcome::Fitted(Box::new(spec.fit(x.view(), seed, &Silent)?)))
+            })
+        }
+        Work::Predict => {
+            let centres = centroids.ok_or(needed)?;
+            let rule = AssignRule::Nearest { centres, metric: Metric::Euclidean };
+            Box::new(move |_| Ok(Outcome::Labels(rule.assign(x.view()))))
+        }
+        Work::Assign => {
+            let centres = centroids.ok_or(needed)?;
+            Box::new(move |_| Ok(Outcome::Labels(Centres::new(centres.view()).nearest(x.view()))))
+        }
+        Work::Gemm => {
+            let centres = centroids.ok_or(needed)?;
+            let mut out = vec![0.0f32; x.rows() * centres.rows()];
+            Box::new(move |_| {
+                chunks::map_blocks_mut(&mut out, centres.rows(), |range, part| {
+                    product_transposed(x.view().slice(range), centres.view(), part);
+                });
+                Ok(Outcome::Product)
+            })
+        }
+    })
 }
 
-/// The most memory that was resident, where the system tells.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
+impl Outcome {
+    fn labels(&self) -> Option<&[u32]> {
+        match self {
+            Outcome::Fitted(clustering) => Some(&clustering.labels),
+            Outcome::Labels(labels) => Some(labels),
+            Outcome::Product => None,
+        }
+    }
+
+    fn describe(&self) -> Value {
+        let Outcome::Fitted(clustering) = self else { return json!({}) };
+        let mut answer =
+            json!({ "iterations": clustering.iterations, "converged": clustering.converged });
+        if let AssignRule::Mixture(mixture) = &clustering.rule {
+            answer["mixture"] = json!({
+                "log_weights": mixture.log_weights,
+                "means": mixture.means.data(),
+                "precisions": mixture.precisions.data(),
+            });
+        }
+        answer
+    }
+}
+
+/// Prints a line at once: the caller waits for it.
+fn say(answer: &Value) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{answer}")?;
+    out.flush()
+}
+
+/// The first `rows` rows of a file, or all; in pieces, so that no second copy spoils the peak of
+/// memory.
+fn read(path: &Path, rows: Option<usize>, columns: usize) -> Result<Matrix, Box<dyn Error>> {
+    let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let all = file.metadata()?.len() as usize / (4 * columns.max(1));
+    let rows = rows.unwrap_or(all);
+    let mut reader = BufReader::new(file);
+    let mut data = vec![0.0f32; rows * columns];
+    let mut bytes = vec![0u8; 1 << 16];
+    for part in data.chunks_mut(bytes.len() / 4) {
+        let bytes = &mut bytes[..part.len() * 4];
+        reader.read_exact(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        for (v, b) in part.iter_mut().zip(bytes.chunks_exact(4)) {
+            *v = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        }
+    }
+    Ok(Matrix::new(rows, columns, data)?)
 }
