@@ -97,8 +97,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     } else if !talk.quiet {
         let rows = plural(pool.rows.rows(), "row");
         let clusters = plural(clustering.k(), "cluster");
-        let sizes: Vec<String> = clustering.sizes.iter().map(u32::to_string).collect();
-        writeln!(out, "{rows} in {clusters} by {}: sizes {}", spec.name(), sizes.join(" "))?;
+        let (method, sizes) = (spec.name(), sizes(&clustering.sizes));
+        writeln!(out, "{rows} in {clusters} by {method}: sizes {sizes}")?;
         if noise > 0 {
             writeln!(out, "{} in no cluster (label −1)", plural(noise, "row"))?;
         }
@@ -112,6 +112,14 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// All sizes of a few clusters, the range of many.
+fn sizes(sizes: &[u32]) -> String {
+    match (sizes.len(), sizes.iter().min(), sizes.iter().max()) {
+        (21.., Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+    }
 }
 
 impl Args {
