@@ -86,3 +86,22 @@ impl BridgedClustering {
         Self { x: side(), y: side(), ..Self::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iterative_clusterings_stop_after_100_iterations_by_default_as_in_the_paper() {
+        let mut iterative = 0;
+        for entry in ClusterSpec::ALL {
+            let spec = ClusterSpec::named(entry.name).expect("listed by this name");
+            let json = serde_json::to_value(spec).expect("parameters are plain data");
+            if let Some(most) = json.get("max_iter") {
+                assert_eq!(most, 100, "{}", entry.name);
+                iterative += 1;
+            }
+        }
+        assert!(iterative >= 4);
+    }
+}
