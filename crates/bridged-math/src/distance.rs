@@ -11,8 +11,8 @@
 //! origin, without a shifted copy of the data.
 
 use crate::chunks::map_blocks_mut;
+use crate::linalg::{Accum, View, product};
 use crate::matrix::{Matrix, MatrixRef};
-use gemm::Parallelism;
 
 /// Rows whose scores are held at once: large enough for the product to run at full speed, small
 /// enough for the scores to stay in cache.
@@ -45,37 +45,7 @@ pub fn squared_norm(a: &[f32]) -> f64 {
 
 /// `out = a · bᵀ` for row-major `a` (m, d) and `b` (n, d), on the calling thread.
 pub fn product_transposed(a: MatrixRef<'_>, b: MatrixRef<'_>, out: &mut [f32]) {
-    let (m, n, d) = (a.rows(), b.rows(), a.cols());
-    assert_eq!(b.cols(), d, "both factors have the same columns");
-    assert_eq!(out.len(), m * n, "the product is (rows of a) × (rows of b)");
-    if m == 0 || n == 0 {
-        return;
-    }
-    // SAFETY: the strides describe three row-major buffers whose lengths were checked above, and
-    // `out` is borrowed exclusively.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            d,
-            out.as_mut_ptr(),
-            1,
-            n as isize,
-            false,
-            a.data().as_ptr(),
-            1,
-            d as isize,
-            b.data().as_ptr(),
-            d as isize,
-            1,
-            0.0f32,
-            1.0f32,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
+    product(View::from(a), View::from(b).t(), Accum::Replace, out);
 }
 
 /// Centres made ready for many distance computations.

@@ -9,6 +9,7 @@
 //! | [`matrix`] | row-major [`Matrix`] and its borrowed view [`MatrixRef`] |
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
+//! | [`graph`] | the symmetric graph of nearest neighbours |
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
 //! | [`seed`] | random streams by name |
@@ -18,6 +19,7 @@
 pub mod assignment;
 pub mod chunks;
 pub mod distance;
+pub mod graph;
 pub mod linalg;
 pub mod matrix;
 pub mod neighbors;

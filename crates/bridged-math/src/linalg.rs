@@ -1,11 +1,11 @@
-//! Dense linear algebra in `f64`, and the few largest eigenpairs of a large symmetric operator.
+//! Dense linear algebra in `f64` (products also in `f32`), and the few largest eigenpairs of a large symmetric operator.
 //!
 //! Matrices here are plain row-major buffers; everything runs on the calling thread unless it says
 //! otherwise, so that callers decide what is parallel and results never depend on it.
 //!
 //! | function | computes | cost |
 //! |---|---|---|
-//! | [`product`] | A·B of strided views | m n k |
+//! | [`product`], [`par_product`] | A·B of strided views | m n k |
 //! | [`scatter`] | Σ w (x − c)(x − c)ᵀ, in parallel | n d² |
 //! | [`cholesky`], [`invert_lower`], [`solve_cholesky`] | A = L Lᵀ, L⁻¹, A⁻¹ B | n³/3, n³/6, n² m |
 //! | [`symmetric_eigen`] | every eigenpair of a dense matrix | about 9 n³ |
@@ -33,20 +33,45 @@ use faer::{MatMut, MatRef, Par};
 use gemm::Parallelism;
 use rayon::prelude::*;
 use std::fmt;
+use std::ops::Range;
 
-/// A borrowed matrix of `f64` with any strides.
+/// What a product can be made of: `f32` or `f64`.
+pub trait Scalar: Copy + Send + Sync + 'static {
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+}
+
+impl Scalar for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+}
+
+impl Scalar for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+}
+
+/// A borrowed matrix with any strides.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    data: &'a [f64],
+pub struct View<'a, T = f64> {
+    data: &'a [T],
     rows: usize,
     cols: usize,
     row_stride: usize,
     col_stride: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> From<MatrixRef<'a>> for View<'a, f32> {
+    fn from(m: MatrixRef<'a>) -> Self {
+        Self::new(m.data(), m.rows(), m.cols())
+    }
+}
+
+impl<'a, T> View<'a, T> {
     /// A row-major buffer.
-    pub fn new(data: &'a [f64], rows: usize, cols: usize) -> Self {
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         Self::with_stride(data, rows, cols, cols)
     }
 
@@ -54,7 +79,7 @@ impl<'a> View<'a> {
     ///
     /// # Panics
     /// If the buffer is too short.
-    pub fn with_stride(data: &'a [f64], rows: usize, cols: usize, stride: usize) -> Self {
+    pub fn with_stride(data: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
         assert!(
             rows == 0 || cols == 0 || (rows - 1) * stride + cols <= data.len(),
             "a view of {rows} rows of {cols}, {stride} apart, needs more than {} numbers",
@@ -73,6 +98,13 @@ impl<'a> View<'a> {
             ..self
         }
     }
+
+    /// Some of its rows, without a copy.
+    pub fn rows(self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.rows, "rows of the view");
+        let start = (range.start * self.row_stride).min(self.data.len());
+        Self { data: &self.data[start..], rows: range.len(), ..self }
+    }
 }
 
 /// What a product does with what is already in the output.
@@ -88,7 +120,7 @@ pub enum Accum {
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn product(a: View<'_>, b: View<'_>, accum: Accum, out: &mut [f64]) {
+pub fn product<T: Scalar>(a: View<'_, T>, b: View<'_, T>, accum: Accum, out: &mut [T]) {
     assert_eq!(a.cols, b.rows, "the inner sizes of a product agree");
     assert_eq!(out.len(), a.rows * b.cols, "the product is (rows of a) × (columns of b)");
     if out.is_empty() {
@@ -112,14 +144,33 @@ pub fn product(a: View<'_>, b: View<'_>, accum: Accum, out: &mut [f64]) {
             b.data.as_ptr(),
             b.col_stride as isize,
             b.row_stride as isize,
-            if add { 1.0f64 } else { 0.0 },
-            1.0f64,
+            if add { T::ONE } else { T::ZERO },
+            T::ONE,
             false,
             false,
             false,
             Parallelism::None,
         );
     }
+}
+
+/// Rows of the output that one task of [`par_product`] fills.
+const BAND: usize = 128;
+
+/// Like [`product`], over bands of the output's rows in parallel: the same bits on any number of
+/// threads.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn par_product<T: Scalar>(a: View<'_, T>, b: View<'_, T>, accum: Accum, out: &mut [T]) {
+    assert_eq!(out.len(), a.rows * b.cols, "the product is (rows of a) × (columns of b)");
+    if out.is_empty() {
+        return;
+    }
+    out.par_chunks_mut(BAND * b.cols).enumerate().for_each(|(band, part)| {
+        let start = band * BAND;
+        product(a.rows(start..start + part.len() / b.cols), b, accum, part);
+    });
 }
 
 /// Columns of the scatter matrix that one task fills.
@@ -348,6 +399,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_product_in_bands_is_the_product_in_either_precision() {
+        let (m, k, n) = (300, 40, 7);
+        let (a, b) = (random(m * k, 8), random(k * n, 9));
+        let expected = plain(&a, &b, (m, k, n));
+        let mut out = vec![0.0; m * n];
+        par_product(View::new(&a, m, k), View::new(&b, k, n), Accum::Replace, &mut out);
+        assert!(close(&out, &expected, 1e-13));
+        let narrow = |v: &[f64]| v.iter().map(|&x| x as f32).collect::<Vec<_>>();
+        // As a transposed factor: row i of the view is column i of the buffer.
+        let a32 = narrow(&(0..k * m).map(|at| a[(at % m) * k + at / m]).collect::<Vec<_>>());
+        let b32 = narrow(&b);
+        let mut out = vec![1.0f32; m * n];
+        par_product(View::new(&a32, k, m).t(), View::new(&b32, k, n), Accum::Add, &mut out);
+        assert!(out.iter().zip(&expected).all(|(x, y)| (f64::from(*x) - y - 1.0).abs() < 1e-5));
     }
 
     fn transpose(a: &[f64], n: usize) -> Vec<f64> {

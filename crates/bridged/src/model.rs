@@ -240,9 +240,19 @@ impl BridgedModel {
     /// Predicts the rows of the pool that the model was fitted on (the transductive setting): they
     /// keep the cluster that the clustering gave them.
     pub fn predict_pool(&self, direction: Direction) -> Result<Prediction, Error> {
+        let rows = self.from(direction).rows.as_ref().ok_or(Error::NoRowsKept)?;
+        self.predict_own(direction, rows.view())
+    }
+
+    /// Like [`BridgedModel::predict_pool`], with the pool at hand.
+    pub(crate) fn predict_own(
+        &self,
+        direction: Direction,
+        pool: MatrixRef<'_>,
+    ) -> Result<Prediction, Error> {
+        self.check_rows(direction, pool)?;
         let from = self.from(direction);
-        let rows = from.rows.as_ref().ok_or(Error::NoRowsKept)?;
-        let scaled = from.scaler.apply(rows.view());
+        let scaled = from.scaler.apply(pool);
         Ok(self.answer(direction, &scaled, from.clustering.labels.clone()))
     }
 

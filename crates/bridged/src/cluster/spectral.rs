@@ -19,9 +19,8 @@
 use super::assign::AssignRule;
 use super::clustering::{check, relabel_by_first_appearance};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans, Metric};
-use bridged_math::chunks::map_blocks_mut;
+use bridged_math::graph::Graph;
 use bridged_math::linalg::{Krylov, largest_eigenpairs};
-use bridged_math::neighbors::{Neighbors, Own};
 use bridged_math::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
 
@@ -94,16 +93,16 @@ impl Clusterer for Spectral {
         let n = x.rows();
         let rows = Matrix::new(n, x.cols(), self.metric.view(x).into_owned())
             .expect("the metric keeps the shape");
-        let graph = Graph::nearest_neighbors(rows.view(), self.neighbors - 1);
+        let graph = Graph::nearest_neighbors(rows.view(), self.neighbors - 1, |_| 1.0);
         stage.step(1)?;
         let options = Krylov { tol: TOLERANCE, ..Krylov::default() };
         let apply = |width: usize, v: &[f64], out: &mut [f64]| graph.apply(width, v, out);
+        let scale = graph.scale();
         let found =
             largest_eigenpairs(n, self.k, apply, options, seed.child("eigenvectors"), &inner)?;
         stage.step(2)?;
-        let embedding = Matrix::from_fn(n, self.k, |i, j| {
-            (found.eigen.vectors[j * n + i] * graph.scale[i]) as f32
-        });
+        let embedding =
+            Matrix::from_fn(n, self.k, |i, j| (found.eigen.vectors[j * n + i] * scale[i]) as f32);
         let kmeans = KMeans {
             k: self.k,
             init: self.init.clone(),
@@ -127,58 +126,6 @@ impl Clusterer for Spectral {
         clustering.iterations = found.iterations + grouped.iterations;
         clustering.converged = found.converged && grouped.converged;
         Ok(clustering)
-    }
-}
-
-/// A symmetric weighted graph without loops, as compressed rows, and D^{-1/2}.
-struct Graph {
-    offsets: Vec<usize>,
-    columns: Vec<u32>,
-    weights: Vec<f64>,
-    scale: Vec<f64>, // 1/√degree; 1 for a node without edges
-}
-
-impl Graph {
-    /// Joins every row to its `others` nearest others: weight 1 where that is mutual, ½ where not.
-    fn nearest_neighbors(x: MatrixRef<'_>, others: usize) -> Self {
-        let n = x.rows();
-        let nearest = Neighbors::new(x).nearest_of_own(others, Own::Excluded);
-        let mut joined = vec![Vec::new(); n];
-        for i in 0..n {
-            for &j in nearest.rows_of(i) {
-                joined[i].push(j);
-                joined[j as usize].push(i as u32);
-            }
-        }
-        let mut graph =
-            Self { offsets: vec![0], columns: Vec::new(), weights: Vec::new(), scale: Vec::new() };
-        for mut row in joined {
-            row.sort_unstable();
-            let degree = 0.5 * row.len() as f64;
-            for same in row.chunk_by(|a, b| a == b) {
-                graph.columns.push(same[0]);
-                graph.weights.push(0.5 * same.len() as f64);
-            }
-            graph.offsets.push(graph.columns.len());
-            graph.scale.push(if degree > 0.0 { degree.sqrt().recip() } else { 1.0 });
-        }
-        graph
-    }
-
-    /// `out` = D^{-1/2} A D^{-1/2} `v` for blocks (n, width), in parallel.
-    fn apply(&self, width: usize, v: &[f64], out: &mut [f64]) {
-        map_blocks_mut(out, width, |rows, part| {
-            for (i, out) in rows.zip(part.chunks_exact_mut(width)) {
-                out.fill(0.0);
-                for at in self.offsets[i]..self.offsets[i + 1] {
-                    let j = self.columns[at] as usize;
-                    let weight = self.weights[at] * self.scale[i] * self.scale[j];
-                    for (o, value) in out.iter_mut().zip(&v[j * width..(j + 1) * width]) {
-                        *o += weight * value;
-                    }
-                }
-            }
-        });
     }
 }
 
@@ -220,26 +167,6 @@ mod tests {
     fn edge_cases_give_every_cluster_a_row() {
         for (x, k) in testing::edge_cases() {
             testing::check_clustering(&x, k, &fit(&x, k));
-        }
-    }
-
-    #[test]
-    fn the_graph_is_symmetric_and_its_largest_eigenvalue_is_one() {
-        let (x, _) = testing::moons(300);
-        let graph = Graph::nearest_neighbors(x.view(), 9);
-        let degrees: Vec<f64> = graph.scale.iter().map(|s| s.recip()).collect();
-        let mut out = vec![0.0; 300];
-        graph.apply(1, &degrees, &mut out);
-        for (o, d) in out.iter().zip(&degrees) {
-            assert!((o - d).abs() < 1e-12);
-        }
-        for i in 0..300u32 {
-            for at in graph.offsets[i as usize]..graph.offsets[i as usize + 1] {
-                let j = graph.columns[at] as usize;
-                let back =
-                    (graph.offsets[j]..graph.offsets[j + 1]).find(|&b| graph.columns[b] == i);
-                assert_eq!(back.map(|b| graph.weights[b]), Some(graph.weights[at]));
-            }
         }
     }
 

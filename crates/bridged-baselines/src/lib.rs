@@ -1,0 +1,123 @@
+//! The methods that Bridged Clustering is compared with: the eleven of the paper and the plain ones
+//! that anybody would try first.
+//!
+//! Each is a struct whose public fields are its parameters, with `Default`, serde, and `grid()`, the
+//! settings that the paper's appendix searches. [`BaselineSpec`] is the one list of them: a line
+//! there gives a method its name in commands and TOML, its entry in `bridged list` and its
+//! conformance tests.
+//!
+//! ```
+//! use bridged::math::{Matrix, Seed, Silent};
+//! use bridged::{Method, Problem};
+//! use bridged_baselines::BaselineSpec;
+//!
+//! let x = Matrix::from_rows(&[[0.0], [1.0], [8.0], [9.0]]);
+//! let y = Matrix::from_rows(&[[5.0], [7.0]]);
+//! let problem = Problem::new(x.view(), y.view(), &[(0, 0), (3, 1)]);
+//! let nearest = BaselineSpec::named("knn").expect("listed");
+//! let predictor = nearest.fit(problem, Seed(0), &Silent)?;
+//! let predicted = predictor.predict(Matrix::from_rows(&[[7.0]]).view())?;
+//! assert_eq!(predicted.data(), [7.0]);
+//! # Ok::<(), bridged::MethodError>(())
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`kernel`] | radial kernels and their widths |
+//! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
+
+mod constant;
+pub mod kernel;
+mod knn;
+pub mod prepare;
+
+pub use constant::{Mean, PairedMean};
+pub use knn::{Knn, Weights};
+
+use bridged::math::{Seed, Watch};
+use bridged::{Method, MethodError, Predictor, Problem};
+use serde::{Deserialize, Serialize};
+
+/// Which rows a method learns from, besides the pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uses {
+    /// The pairs alone.
+    Pairs,
+    /// Also the unpaired rows of x.
+    X,
+    /// Also the unpaired rows of y.
+    Y,
+    /// Also the unpaired rows of both.
+    Both,
+}
+
+/// One line of `bridged list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name in commands, TOML and Python.
+    pub name: &'static str,
+    /// What it is, in half a line.
+    pub about: &'static str,
+    /// Which rows it learns from.
+    pub uses: Uses,
+}
+
+macro_rules! baselines {
+    ($($variant:ident($name:literal, $uses:ident, $about:literal),)+) => {
+        /// Any of the baselines with its parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "method")]
+        pub enum BaselineSpec {
+            $(#[doc = $about] #[serde(rename = $name)] $variant($variant),)+
+        }
+
+        impl BaselineSpec {
+            /// Every baseline, in the order in which `bridged list` shows them.
+            pub const ALL: &[Entry] =
+                &[$(Entry { name: $name, about: $about, uses: Uses::$uses },)+];
+
+            /// The baseline of that name with its default parameters.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant($variant::default())),)+
+                    _ => None,
+                }
+            }
+
+            /// Its name in commands, TOML and Python.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// The settings that a search over this method tries: those of the paper's appendix
+            /// where it has some, else the defaults alone.
+            pub fn grid(&self) -> Vec<Self> {
+                match self {
+                    $(Self::$variant(_) => $variant::grid().into_iter().map(Self::$variant).collect(),)+
+                }
+            }
+
+            fn method(&self) -> &dyn Method {
+                match self { $(Self::$variant(m) => m,)+ }
+            }
+        }
+    };
+}
+
+// Name, the rows it learns from besides the pairs, and what it is.
+baselines! {
+    Mean("mean", Y, "the mean of the y pool, whatever the input"),
+    PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
+    Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+}
+
+impl Method for BaselineSpec {
+    fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Box<dyn Predictor>, MethodError> {
+        self.method().fit(problem, seed, watch)
+    }
+}

@@ -1,0 +1,144 @@
+//! What most methods do to the numbers first: the pairs as two aligned matrices, inputs as standard
+//! scores of their pool, outputs centred and brought to unit scale.
+
+use bridged::Problem;
+use bridged::math::{Matrix, MatrixRef};
+
+/// The rows of the pairs: row i of `x` belongs to row i of `y`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paired {
+    /// Their inputs, (pairs, d).
+    pub x: Matrix,
+    /// Their outputs, (pairs, d').
+    pub y: Matrix,
+}
+
+impl Paired {
+    /// The pairs of a problem, in its order.
+    pub fn of(problem: Problem<'_>) -> Self {
+        Self {
+            x: problem.x.select(problem.pairs.iter().map(|(x, _)| x)),
+            y: problem.y.select(problem.pairs.iter().map(|(_, y)| y)),
+        }
+    }
+}
+
+/// Columns to mean 0 and standard deviation 1 over the rows that it was fitted on; a constant
+/// column becomes 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standard {
+    mean: Vec<f32>,
+    factor: Vec<f32>,
+}
+
+impl Standard {
+    /// Learns means and deviations.
+    pub fn fit(x: MatrixRef<'_>) -> Self {
+        let mean = x.mean_row();
+        let mut squares = vec![0.0f64; x.cols()];
+        for row in x.iter_rows() {
+            for ((s, &v), m) in squares.iter_mut().zip(row).zip(&mean) {
+                *s += (f64::from(v) - m).powi(2);
+            }
+        }
+        let factor = squares.iter().zip(&mean).map(|(s, m)| {
+            let sd = (s / x.rows() as f64).sqrt();
+            // What is left of a constant column after rounding is not variation.
+            if sd > 1e-6 * m.abs() && sd > 1e-30 { (1.0 / sd) as f32 } else { 0.0 }
+        });
+        let factor = factor.collect();
+        Self { mean: mean.into_iter().map(|m| m as f32).collect(), factor }
+    }
+
+    /// The columns that it was fitted on.
+    pub fn cols(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// (x − mean) / deviation.
+    pub fn apply(&self, x: MatrixRef<'_>) -> Matrix {
+        let mut out = x.to_matrix();
+        for i in 0..x.rows() {
+            for ((v, m), f) in out.row_mut(i).iter_mut().zip(&self.mean).zip(&self.factor) {
+                *v = (*v - m) * f;
+            }
+        }
+        out
+    }
+}
+
+/// Outputs around their mean, divided by one common number so that their entries have a mean
+/// square of 1: relative errors of the columns stay what they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Centred {
+    mean: Vec<f32>,
+    unit: f32,
+}
+
+impl Centred {
+    /// Learns the mean and the scale. Of rows that are all equal the scale is 1.
+    pub fn fit(y: MatrixRef<'_>) -> Self {
+        let mean = y.mean_row();
+        let square = |row: &[f32]| {
+            row.iter().zip(&mean).map(|(&v, m)| (f64::from(v) - m).powi(2)).sum::<f64>()
+        };
+        let total: f64 = y.iter_rows().map(square).sum();
+        let unit = (total / (y.rows() * y.cols()).max(1) as f64).sqrt();
+        let unit = if unit > 1e-30 { unit as f32 } else { 1.0 };
+        Self { mean: mean.into_iter().map(|m| m as f32).collect(), unit }
+    }
+
+    /// The dimension of the outputs.
+    pub fn cols(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// One in these units is that much in the units of the data.
+    pub fn unit(&self) -> f32 {
+        self.unit
+    }
+
+    /// (y − mean) / unit.
+    pub fn encode(&self, y: MatrixRef<'_>) -> Matrix {
+        Matrix::from_fn(y.rows(), y.cols(), |i, j| (y.row(i)[j] - self.mean[j]) / self.unit)
+    }
+
+    /// mean + unit · y, in place.
+    pub fn decode(&self, y: &mut Matrix) {
+        for i in 0..y.rows() {
+            for (v, m) in y.row_mut(i).iter_mut().zip(&self.mean) {
+                *v = m + self.unit * *v;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_columns_have_mean_zero_and_deviation_one_and_a_constant_one_is_zero() {
+        let x = Matrix::from_fn(50, 3, |i, j| [i as f32, 1e4 + (i % 2) as f32, 0.1][j]);
+        let s = Standard::fit(x.view()).apply(x.view());
+        for (j, expected) in [1.0, 1.0, 0.0].into_iter().enumerate() {
+            let column: Vec<f64> = (0..50).map(|i| f64::from(s.row(i)[j])).collect();
+            let mean = column.iter().sum::<f64>() / 50.0;
+            let square = column.iter().map(|v| v * v).sum::<f64>() / 50.0;
+            assert!(mean.abs() < 1e-3 && (square - expected).abs() < 1e-3, "{j}: {mean} {square}");
+        }
+    }
+
+    #[test]
+    fn centred_outputs_come_back() {
+        let y = Matrix::from_fn(6, 2, |i, j| (i * (j + 2)) as f32 - 3.0);
+        let centred = Centred::fit(y.view());
+        let mut z = centred.encode(y.view());
+        let square = z.data().iter().map(|v| v * v).sum::<f32>() / 12.0;
+        assert!((square - 1.0).abs() < 1e-5);
+        centred.decode(&mut z);
+        assert!(z.data().iter().zip(y.data()).all(|(a, b)| (a - b).abs() < 1e-5));
+        let equal = Matrix::from_rows(&[[2.0], [2.0]]);
+        assert_eq!(Centred::fit(equal.view()).encode(equal.view()).data(), [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a comparison compares: anything that learns to predict y from x out of a [`Problem`].
+//!
+//! [`BridgedClustering`] is one such method, the baselines of `bridged-baselines` are others. A
+//! method predicts x → y; the reverse direction is the same method on [`Problem::flip`].
+
+use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem};
+use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Watch};
+use std::fmt::Debug;
+use thiserror::Error as ThisError;
+
+/// Learns to predict y from x. Equal input and seed give equal predictions on any thread count.
+pub trait Method: Debug + Send + Sync {
+    /// Learns from two pools and a few pairs.
+    fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Box<dyn Predictor>, MethodError>;
+}
+
+/// What a method learned.
+///
+/// The prediction of a row never depends on the other rows that are asked for with it.
+pub trait Predictor: Send + Sync {
+    /// Predicts rows that were not seen (the inductive setting).
+    fn predict(&self, rows: MatrixRef<'_>) -> Result<Matrix, MethodError>;
+
+    /// Predicts the rows of the x pool that it was fitted on, given in the same order (the
+    /// transductive setting).
+    fn predict_pool(&self, x: MatrixRef<'_>) -> Result<Matrix, MethodError> {
+        self.predict(x)
+    }
+}
+
+/// Why a method could not be fitted or used, with what to do about it.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum MethodError {
+    /// The problem itself, or the bridge.
+    #[error(transparent)]
+    Problem(#[from] Error),
+    /// The method needs more pairs than there are.
+    #[error("{method} needs at least {need} pairs, got {got}; {remedy}")]
+    TooFewPairs {
+        /// The method's name.
+        method: &'static str,
+        /// Pairs it needs.
+        need: usize,
+        /// Pairs there are.
+        got: usize,
+        /// What to do.
+        remedy: String,
+    },
+    /// A parameter out of its range.
+    #[error("{method}: `{name}` must be {need}, got {got}")]
+    BadParameter {
+        /// The method's name.
+        method: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What it must be.
+        need: String,
+        /// What it was.
+        got: f64,
+    },
+    /// Rows of another dimension than those that were learned from.
+    #[error("{method}: the rows have {got} columns, but x had {need} when it was fitted")]
+    Dimension {
+        /// The method's name.
+        method: &'static str,
+        /// Columns given.
+        got: usize,
+        /// Columns needed.
+        need: usize,
+    },
+    /// Something other than the pool was given as the pool.
+    #[error("{method}: the pool had {need} rows when it was fitted, got {got}")]
+    NotThePool {
+        /// The method's name.
+        method: &'static str,
+        /// Rows given.
+        got: usize,
+        /// Rows of the pool.
+        need: usize,
+    },
+    /// Rows to predict that hold NaN or infinity.
+    #[error("{method}: row {row} holds NaN or infinity in column {column}; remove or repair it")]
+    NotFinite {
+        /// The method's name.
+        method: &'static str,
+        /// The first such row.
+        row: usize,
+        /// Its first such column.
+        column: usize,
+    },
+    /// A solver found no answer.
+    #[error("{method}: {reason}; {remedy}")]
+    NoSolution {
+        /// The method's name.
+        method: &'static str,
+        /// What went wrong.
+        reason: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Stopped by the watch.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl MethodError {
+    /// The rows have the columns of the pool and are finite.
+    pub fn check_rows(
+        method: &'static str,
+        rows: MatrixRef<'_>,
+        need: usize,
+    ) -> Result<(), MethodError> {
+        if rows.cols() != need {
+            return Err(MethodError::Dimension { method, got: rows.cols(), need });
+        }
+        match rows.first_non_finite() {
+            Some((row, column)) => Err(MethodError::NotFinite { method, row, column }),
+            None => Ok(()),
+        }
+    }
+
+    /// The pool has the shape that it had: (rows, columns).
+    pub fn check_pool(
+        method: &'static str,
+        pool: MatrixRef<'_>,
+        (rows, cols): (usize, usize),
+    ) -> Result<(), MethodError> {
+        if pool.rows() != rows {
+            return Err(MethodError::NotThePool { method, got: pool.rows(), need: rows });
+        }
+        Self::check_rows(method, pool, cols)
+    }
+}
+
+impl Method for BridgedClustering {
+    fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Box<dyn Predictor>, MethodError> {
+        Ok(Box::new(BridgedClustering::fit(self, problem, seed, watch)?))
+    }
+}
+
+impl Predictor for BridgedModel {
+    fn predict(&self, rows: MatrixRef<'_>) -> Result<Matrix, MethodError> {
+        Ok(BridgedModel::predict(self, Direction::Forward, rows)?.values)
+    }
+
+    fn predict_pool(&self, x: MatrixRef<'_>) -> Result<Matrix, MethodError> {
+        MethodError::check_pool("bridged", x, (self.x.clustering.labels.len(), self.x.cols()))?;
+        Ok(self.predict_own(Direction::Forward, x)?.values)
+    }
+}
