@@ -43,7 +43,10 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     /// Cluster one table on its own
     Cluster(commands::cluster::Args),
-    /// List every clustering, bridge, metric and format by name
+    /// Study methods on paired data: search their parameters
+    #[command(subcommand)]
+    Lab(commands::lab::Verb),
+    /// List every clustering, bridge, baseline, metric and format by name
     List(commands::list::Args),
     /// Print a completion script for your shell
     Completions {
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),
+        Command::Lab(verb) => commands::lab::run(&verb, &talk),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "bridged", &mut std::io::stdout());

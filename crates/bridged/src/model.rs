@@ -26,7 +26,7 @@ pub enum Direction {
 
 impl Direction {
     /// The name of the side that is given.
-    fn input(self) -> &'static str {
+    pub fn input(self) -> &'static str {
         match self {
             Direction::Forward => "x",
             Direction::Reverse => "y",
@@ -34,7 +34,7 @@ impl Direction {
     }
 
     /// The name of the side that is predicted.
-    fn output(self) -> &'static str {
+    pub fn output(self) -> &'static str {
         match self {
             Direction::Forward => "y",
             Direction::Reverse => "x",

@@ -4,6 +4,7 @@ use crate::printer::{Align, Grid, bold};
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
+use bridged_baselines::{BaselineSpec, Uses};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -30,6 +31,8 @@ pub fn run(args: &Args) -> Result<()> {
             sections.iter().map(|s| (s.title.to_string(), list(s))).collect();
         let defaults = ClusterSpec::ALL.iter().filter_map(|e| ClusterSpec::named(e.name));
         all.insert("clustering_defaults".into(), json!(defaults.collect::<Vec<_>>()));
+        let defaults = BaselineSpec::ALL.iter().filter_map(|e| BaselineSpec::named(e.name));
+        all.insert("baseline_defaults".into(), json!(defaults.collect::<Vec<_>>()));
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
         return Ok(());
     }
@@ -63,6 +66,7 @@ fn sections() -> Vec<Section> {
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
         Section { title: "bridges", entries: listed(BridgeSpec::ALL) },
+        Section { title: "baselines", entries: baselines() },
         Section {
             title: "refinements",
             entries: own(&[
@@ -91,4 +95,18 @@ fn sections() -> Vec<Section> {
         Section { title: "metrics", entries: listed(bridged::metrics::ALL) },
         Section { title: "formats", entries: formats.collect() },
     ]
+}
+
+/// The baselines, each with the rows that it learns from besides the pairs.
+fn baselines() -> Vec<(String, String)> {
+    let uses = |uses| match uses {
+        Uses::Pairs => "the pairs alone",
+        Uses::X => "also unpaired x",
+        Uses::Y => "also unpaired y",
+        Uses::Both => "also unpaired x and y",
+    };
+    let line = |e: &bridged_baselines::Entry| {
+        (e.name.to_string(), format!("{} (uses {})", e.about, uses(e.uses)))
+    };
+    BaselineSpec::ALL.iter().map(line).collect()
 }

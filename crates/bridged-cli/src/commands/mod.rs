@@ -5,5 +5,6 @@ pub mod demo;
 pub mod evaluate;
 pub mod fit;
 pub mod inspect;
+pub mod lab;
 pub mod list;
 pub mod predict;

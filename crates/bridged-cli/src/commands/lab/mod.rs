@@ -1,0 +1,18 @@
+//! `bridged lab`: studies on data whose pairs are all known.
+
+mod tune;
+
+use crate::progress::Talk;
+use anyhow::Result;
+
+#[derive(Debug, clap::Subcommand)]
+pub enum Verb {
+    /// Search the grids of the methods, on groups that no score is taken on
+    Tune(tune::Args),
+}
+
+pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
+    match verb {
+        Verb::Tune(args) => tune::run(args, talk),
+    }
+}

@@ -1,0 +1,156 @@
+//! What a study compares, by name: Bridged Clustering in its variants, and the baselines.
+//!
+//! Every variant differs from the paper's own setting (balanced k-means with ten restarts on both
+//! sides, majority vote, centroids as predictions) in the one thing that its name says.
+
+use crate::{Experiment, LabError};
+use bridged::bridge::BridgeSpec;
+use bridged::cluster::{ClusterSpec, Entry};
+use bridged::refine::{Refine, RefineKind};
+use bridged::{BridgedClustering, KeepRows};
+use bridged_baselines::BaselineSpec;
+use serde::{Deserialize, Serialize};
+
+/// The variants of Bridged Clustering, the paper's own first.
+pub const VARIANTS: &[Entry] = &[
+    Entry { name: "bridged", about: "as in the paper: balanced k-means, majority vote" },
+    Entry { name: "bridged-margin", about: "margin-based vote" },
+    Entry { name: "bridged-hungarian", about: "one-to-one vote" },
+    Entry { name: "bridged-soft", about: "soft bridging" },
+    Entry { name: "bridged-supervised", about: "supervised refinement" },
+    Entry { name: "bridged-supervised-centroid", about: "supervised and centroid refinement" },
+    Entry { name: "bridged-kmeans", about: "plain k-means on both sides" },
+    Entry { name: "bridged-minibatch", about: "mini-batch k-means on both sides" },
+    Entry { name: "bridged-gmm", about: "Gaussian mixtures on both sides" },
+    Entry { name: "bridged-spectral", about: "spectral clustering on both sides" },
+    Entry { name: "bridged-agglomerative", about: "agglomerative clustering on both sides" },
+];
+
+/// One of the methods of a study, before the number of groups is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Contender {
+    /// A baseline with its parameters.
+    Baseline(BaselineSpec),
+    /// A variant of Bridged Clustering; its k is that of the run.
+    Bridged(BridgedClustering),
+}
+
+impl Contender {
+    /// The names of everything that can be compared.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let variants = VARIANTS.iter().map(|e| e.name);
+        variants.chain(BaselineSpec::ALL.iter().map(|e| e.name))
+    }
+
+    /// The method of that name with its defaults.
+    pub fn named(name: &str) -> Option<Self> {
+        if let Some(spec) = BaselineSpec::named(name) {
+            return Some(Self::Baseline(spec));
+        }
+        VARIANTS.iter().find(|e| e.name == name)?;
+        let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(1) };
+        match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
+            "" => {}
+            "supervised" => spec.refine = refine(RefineKind::Supervised),
+            "supervised-centroid" => spec.refine = refine(RefineKind::SupervisedCentroid),
+            other => match (BridgeSpec::named(other), ClusterSpec::named(other)) {
+                (Some(bridge), _) => spec.bridge = bridge,
+                (None, Some(cluster)) => {
+                    spec.x.cluster = cluster.clone();
+                    spec.y.cluster = cluster;
+                }
+                (None, None) => return None,
+            },
+        }
+        Some(Self::Bridged(spec))
+    }
+
+    /// The method for a run with k clusters on each side.
+    pub fn with_k(&self, k: usize) -> Self {
+        let mut method = self.clone();
+        if let Self::Bridged(spec) = &mut method {
+            spec.x.cluster = spec.x.cluster.clone().with_k(k);
+            spec.y.cluster = spec.y.cluster.clone().with_k(k);
+        }
+        method
+    }
+}
+
+fn refine(kind: RefineKind) -> Refine {
+    Refine { kind, ..Refine::default() }
+}
+
+impl Experiment {
+    /// The method of that name with the parameters of this study.
+    pub fn contender(&self, name: &str) -> Result<Contender, LabError> {
+        let contender = Contender::named(name)
+            .ok_or_else(|| LabError::unknown("method", name, Contender::names()))?;
+        match self.parameters.get(name) {
+            None => Ok(contender),
+            Some(changes) => change(contender, name, changes),
+        }
+    }
+}
+
+/// Replaces parameters by what a study says of them.
+fn change(contender: Contender, name: &str, changes: &toml::Table) -> Result<Contender, LabError> {
+    let bad =
+        |reason: String| LabError::BadFile { path: format!("parameters.{name}").into(), reason };
+    let mut tree = toml::Table::try_from(&contender).map_err(|e| bad(e.to_string()))?;
+    merge(&mut tree, changes);
+    let changed = match contender {
+        Contender::Baseline(_) => tree.try_into().map(Contender::Baseline),
+        Contender::Bridged(_) => tree.try_into().map(Contender::Bridged),
+    };
+    changed.map_err(|e: toml::de::Error| bad(e.message().to_string()))
+}
+
+/// Tables are merged key by key, anything else is replaced. A table that names a method is another
+/// thing altogether and is replaced whole.
+fn merge(into: &mut toml::Table, changes: &toml::Table) {
+    for (key, value) in changes {
+        match (into.get_mut(key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new))
+                if !new.contains_key("method") =>
+            {
+                merge(old, new);
+            }
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_method_and_none_is_there_twice() {
+        let names: Vec<&str> = Contender::names().collect();
+        for (i, name) in names.iter().enumerate() {
+            assert!(Contender::named(name).is_some(), "{name}");
+            assert!(!names[..i].contains(name), "{name}");
+        }
+        assert!(Contender::named("bridged-sooft").is_none());
+        assert!(Contender::named("bridged-dbscan").is_none(), "it is not in the list");
+    }
+
+    #[test]
+    fn a_variant_differs_from_the_paper_in_what_its_name_says() {
+        let paper = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(5) };
+        let of = |name: &str| match Contender::named(name).unwrap().with_k(5) {
+            Contender::Bridged(spec) => spec,
+            Contender::Baseline(_) => panic!("{name} is a variant"),
+        };
+        assert_eq!(of("bridged"), paper);
+        let soft = of("bridged-soft");
+        assert_eq!(soft.bridge.name(), "soft");
+        assert_eq!(BridgedClustering { bridge: paper.bridge.clone(), ..soft }, paper);
+        let spectral = of("bridged-spectral");
+        assert_eq!(spectral.x.cluster.name(), "spectral");
+        assert_eq!(BridgedClustering { x: paper.x.clone(), y: paper.y.clone(), ..spectral }, paper);
+    }
+}

@@ -1,0 +1,108 @@
+//! What can go wrong in a study, each with what to do about it.
+
+use bridged::MethodError;
+use bridged::math::Cancelled;
+use bridged_io::TableError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a study could not be planned, run or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The table of a data set could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A table that is not a data set.
+    #[error("`{}` {reason}; {remedy}", path.display())]
+    NotADataset {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The data set has too few groups that are large enough.
+    #[error(
+        "{dataset} has {got} groups with enough rows for this protocol, {need} are needed \
+         ({detail}); lower `rows_per_group`, `pairs` or `groups`"
+    )]
+    TooFewGroups {
+        /// The data set.
+        dataset: String,
+        /// Groups that fit.
+        got: usize,
+        /// Groups asked for.
+        need: usize,
+        /// Which groups are too small.
+        detail: String,
+    },
+    /// A file of a study that cannot be read as one.
+    #[error("`{}`: {reason}", path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value out of its range.
+    #[error("`{name}` must be {need}, got {got}")]
+    BadValue {
+        /// The key.
+        name: &'static str,
+        /// What it must be.
+        need: &'static str,
+        /// What it was.
+        got: String,
+    },
+    /// A name that nothing has.
+    #[error("there is no {kind} `{name}`{}", hint(.nearest))]
+    Unknown {
+        /// What it should name.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The known name that is most like it.
+        nearest: Option<String>,
+    },
+    /// No setting of a grid worked.
+    #[error("none of the {tried} settings of {method} could be fitted: {source}")]
+    NothingWorked {
+        /// The method.
+        method: &'static str,
+        /// Settings tried.
+        tried: usize,
+        /// What the first said.
+        source: MethodError,
+    },
+    /// A file could not be read or written.
+    #[error("`{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Stopped by the watch.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+}
+
+impl LabError {
+    /// An unknown name, with the known one that is most like it.
+    pub(crate) fn unknown<'a>(
+        kind: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let like = known.into_iter().map(|k| (strsim::jaro_winkler(k, name), k));
+        let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.7);
+        let nearest = best.map(|(_, k)| k.to_string());
+        Self::Unknown { kind, name: name.to_string(), nearest }
+    }
+}

@@ -1,0 +1,249 @@
+//! A study as a TOML file: which data, which cells, how rows are drawn, which methods.
+//!
+//! ```toml
+//! data = "flickr8k.parquet"       # beside this file, or in $BRIDGED_DATA
+//! seed = 0
+//! groups = [3, 4, 5, 6, 7]        # C
+//! pairs = [1, 2, 3, 4]            # a group
+//! seeds = 30                      # runs of every cell
+//! settings = ["inductive", "transductive"]
+//! directions = ["forward", "reverse"]
+//! methods = ["bridged", "knn", "eot"]
+//!
+//! [protocol]
+//! rows_per_group = 25
+//! output_share = 0.2
+//!
+//! [parameters.eot]                # what differs from a method's defaults
+//! ridge_alpha = 0.001
+//! ```
+
+use crate::{Cell, Contender, LabError, Protocol, Setting};
+use bridged::Direction;
+use bridged_baselines::BaselineSpec;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The folder that data sets are looked for in when they are not beside the experiment.
+pub const DATA_FOLDER: &str = "BRIDGED_DATA";
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The table of paired rows.
+    pub data: PathBuf,
+    /// What every draw of the study derives from.
+    #[serde(default)]
+    pub seed: u64,
+    /// The numbers of groups, C.
+    #[serde(default = "paper_groups")]
+    pub groups: Vec<usize>,
+    /// The numbers of pairs a group.
+    #[serde(default = "paper_pairs")]
+    pub pairs: Vec<usize>,
+    /// Runs of every cell.
+    #[serde(default = "paper_seeds")]
+    pub seeds: usize,
+    /// Whether test rows are visible.
+    #[serde(default = "both_settings")]
+    pub settings: Vec<Setting>,
+    /// Which side is predicted.
+    #[serde(default = "both_directions")]
+    pub directions: Vec<Direction>,
+    /// Which methods are compared, by name.
+    #[serde(default = "all_methods")]
+    pub methods: Vec<String>,
+    /// By how much the clusters that Bridged Clustering is told to find exceed the groups.
+    #[serde(default = "no_extra_clusters")]
+    pub extra_clusters: Vec<i64>,
+    /// What a prediction is held against.
+    #[serde(default)]
+    pub truth: Truth,
+    /// What `bridged lab tune` chose; its groups are left out of the scores.
+    #[serde(default)]
+    pub tuned: Option<PathBuf>,
+    /// How rows are drawn.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// What differs from the defaults of a method.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, toml::Table>,
+}
+
+/// What a prediction is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Truth {
+    /// The row's own output.
+    #[default]
+    Own,
+    /// The closest of the outputs of its entity, as for photographs with several captions.
+    Closest,
+}
+
+fn no_extra_clusters() -> Vec<i64> {
+    vec![0]
+}
+
+fn paper_groups() -> Vec<usize> {
+    vec![3, 4, 5, 6, 7]
+}
+
+fn paper_pairs() -> Vec<usize> {
+    vec![1, 2, 3, 4]
+}
+
+fn paper_seeds() -> usize {
+    30
+}
+
+fn both_settings() -> Vec<Setting> {
+    vec![Setting::Transductive, Setting::Inductive]
+}
+
+fn both_directions() -> Vec<Direction> {
+    vec![Direction::Forward, Direction::Reverse]
+}
+
+fn all_methods() -> Vec<String> {
+    let baselines = BaselineSpec::ALL.iter().map(|e| e.name);
+    ["bridged"].into_iter().chain(baselines).map(str::to_string).collect()
+}
+
+impl Experiment {
+    /// Reads a TOML file and finds its data set.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let io = |source| LabError::Io { path: path.to_path_buf(), source };
+        let text = std::fs::read_to_string(path).map_err(io)?;
+        let mut experiment = Self::parse(&text).map_err(|error| match error {
+            LabError::BadFile { reason, .. } => {
+                LabError::BadFile { path: path.to_path_buf(), reason }
+            }
+            error => error,
+        })?;
+        experiment.data = find_data(&experiment.data, path.parent().unwrap_or(Path::new(".")))?;
+        Ok(experiment)
+    }
+
+    fn parse(text: &str) -> Result<Self, LabError> {
+        let experiment: Self = toml::from_str(text).map_err(|e| {
+            let reason = match nearest_key(e.message()) {
+                Some(key) => format!("{} (did you mean `{key}`?)", e.to_string().trim_end()),
+                None => e.to_string().trim_end().to_string(),
+            };
+            LabError::BadFile { path: PathBuf::new(), reason }
+        })?;
+        for (name, empty) in [
+            ("groups", experiment.groups.is_empty()),
+            ("pairs", experiment.pairs.is_empty()),
+            ("settings", experiment.settings.is_empty()),
+            ("directions", experiment.directions.is_empty()),
+            ("methods", experiment.methods.is_empty()),
+            ("extra_clusters", experiment.extra_clusters.is_empty()),
+            ("seeds", experiment.seeds == 0),
+        ] {
+            if empty {
+                return Err(LabError::BadValue { name, need: "at least one", got: "none".into() });
+            }
+        }
+        for name in experiment.methods.iter().chain(experiment.parameters.keys()) {
+            experiment.contender(name)?;
+        }
+        Ok(experiment)
+    }
+
+    /// The baseline of that name with the parameters of this study.
+    pub fn baseline(&self, name: &str) -> Result<BaselineSpec, LabError> {
+        match self.contender(name)? {
+            Contender::Baseline(spec) => Ok(spec),
+            Contender::Bridged(_) => {
+                Err(LabError::unknown("baseline", name, BaselineSpec::ALL.iter().map(|e| e.name)))
+            }
+        }
+    }
+
+    /// Every cell of the study.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &direction in &self.directions {
+            for &setting in &self.settings {
+                for &groups in &self.groups {
+                    for &pairs in &self.pairs {
+                        for &extra_clusters in &self.extra_clusters {
+                            cells.push(Cell { groups, pairs, setting, direction, extra_clusters });
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+}
+
+/// The data set as given, beside the experiment, or in the folder of data sets.
+fn find_data(data: &Path, beside: &Path) -> Result<PathBuf, LabError> {
+    let folder = std::env::var_os(DATA_FOLDER).map(PathBuf::from);
+    let mut places = vec![beside.join(data)];
+    places.extend(folder.map(|f| f.join(data)));
+    places.push(Path::new("../shared/data").join(data));
+    if let Some(found) = places.iter().find(|p| p.exists()) {
+        return Ok(found.clone());
+    }
+    let looked: Vec<String> = places.iter().map(|p| format!("`{}`", p.display())).collect();
+    Err(LabError::BadFile {
+        path: data.to_path_buf(),
+        reason: format!(
+            "there is no such data set (looked for {}); name the folder that holds it in \
+             ${DATA_FOLDER}",
+            looked.join(", ")
+        ),
+    })
+}
+
+/// The known name that is most like the unknown one, from a message of serde's that lists both.
+fn nearest_key(message: &str) -> Option<String> {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let unknown = names.next().filter(|_| message.starts_with("unknown"))?;
+    match LabError::unknown("key", unknown, names) {
+        LabError::Unknown { nearest, .. } => nearest,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_without_wishes_is_that_of_the_paper() {
+        let study = Experiment::parse("data = \"d.parquet\"").unwrap();
+        assert_eq!(study.cells().len(), 2 * 2 * 20);
+        assert_eq!(study.seeds, 30);
+        assert_eq!(study.methods.len(), BaselineSpec::ALL.len() + 1);
+    }
+
+    #[test]
+    fn parameters_of_a_method_can_be_changed() {
+        let study = "data = \"d.parquet\"\n[parameters.knn]\nk = 3\nweights = \"distance\"";
+        let BaselineSpec::Knn(knn) = Experiment::parse(study).unwrap().baseline("knn").unwrap()
+        else {
+            panic!("knn is knn")
+        };
+        assert_eq!((knn.k, knn.weights), (3, bridged_baselines::Weights::Distance));
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_the_nearest_name() {
+        let error = |text: &str| {
+            Experiment::parse(&format!("data = \"d.parquet\"\n{text}")).unwrap_err().to_string()
+        };
+        assert!(error("seedz = 3").contains("did you mean `seeds`?"), "{}", error("seedz = 3"));
+        assert_eq!(error("methods = [\"knm\"]"), "there is no method `knm`; did you mean `knn`?");
+        assert!(error("[parameters.knn]\ncolour = 1").contains("unknown field `colour`"));
+        assert_eq!(error("groups = []"), "`groups` must be at least one, got none");
+        let protocol = error("[protocol]\nrow_per_group = 3");
+        assert!(protocol.contains("did you mean `rows_per_group`?"), "{protocol}");
+    }
+}

@@ -1,0 +1,31 @@
+//! The laboratory: studies of Bridged Clustering and its rivals on data whose pairs are all known.
+//!
+//! ```text
+//! paired table ─► draw: groups, pools, pairs, test rows ─► every method ─► scores
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`dataset`] | a paired table with its hidden groups |
+//! | [`protocol`] | how pools, pairs and test rows are drawn from it |
+//! | [`experiment`] | the TOML file that describes a study |
+//! | [`contender`] | what is compared, by name |
+//! | [`runner`], [`record`], [`memory`] | runs in parallel, each written down as it ends |
+//! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
+
+pub mod contender;
+pub mod dataset;
+mod error;
+pub mod experiment;
+pub mod memory;
+pub mod protocol;
+pub mod record;
+pub mod runner;
+pub mod tune;
+
+pub use contender::Contender;
+pub use dataset::Dataset;
+pub use error::LabError;
+pub use experiment::{Experiment, Truth};
+pub use protocol::{Cell, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, TestRows};
+pub use runner::Runner;

@@ -1,0 +1,555 @@
+//! How one run's pools, pairs and test rows are drawn from a data set.
+//!
+//! ```text
+//! C groups, n rows of each ─┬─ pairs            known on both sides, in both pools
+//!                           ├─ output only      in the y pool
+//!                           └─ the rest ─┬─ input only   in the x pool; tested when transductive
+//!                                        └─ unseen       in no pool;    tested when inductive
+//! ```
+//!
+//! Rows of one entity fall into one part, so that a photograph whose caption is asked for was not
+//! seen with another caption. The reverse direction draws the same way with the sides exchanged.
+
+use crate::{Dataset, LabError};
+use bridged::math::seed::Rng;
+use bridged::math::{Matrix, Seed};
+use bridged::{Direction, MethodError, Predictor, Problem};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+
+/// Everything about a draw that does not change from cell to cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Protocol {
+    /// Rows of each group; of the largest one where sizes differ.
+    pub rows_per_group: usize,
+    /// The share of a group's rows that is in the y pool only.
+    pub output_share: f64,
+    /// The share of the remaining rows that is unseen, in the inductive setting.
+    pub test_share: f64,
+    /// How pairs fall on groups.
+    pub pairing: Pairing,
+    /// What must not straddle a split.
+    pub split_by: SplitBy,
+    /// How large the groups are.
+    pub sizes: Sizes,
+    /// The share of the pairs whose outputs are exchanged among each other.
+    pub wrong_pairs: f64,
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self {
+            rows_per_group: 25,
+            output_share: 0.2,
+            test_share: 0.2,
+            pairing: Pairing::Stratified,
+            split_by: SplitBy::Entity,
+            sizes: Sizes::Equal,
+            wrong_pairs: 0.0,
+        }
+    }
+}
+
+/// How pairs fall on groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairing {
+    /// The same number in every group: the experiments of the paper.
+    #[default]
+    Stratified,
+    /// As many in all, each in a group drawn by its size.
+    Iid,
+}
+
+/// What must not straddle a split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitBy {
+    /// Rows of one entity stay together, where the data set has entities.
+    #[default]
+    Entity,
+    /// Every row goes its own way, as in the paper.
+    Row,
+}
+
+/// How large the groups of a run are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// All alike.
+    #[default]
+    Equal,
+    /// The t-th has 1/t of the rows of the first.
+    Zipf,
+}
+
+/// Whether the rows that are tested were visible as inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// They were: the input-only rows of the pool are tested.
+    Transductive,
+    /// They were not.
+    Inductive,
+}
+
+/// One cell of a study: what its runs have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cell {
+    /// C, the number of groups.
+    pub groups: usize,
+    /// Pairs a group.
+    pub pairs: usize,
+    /// Whether test rows are visible.
+    pub setting: Setting,
+    /// Which side is predicted.
+    pub direction: Direction,
+    /// By how much the clusters that Bridged Clustering is told to find exceed the groups; the draw
+    /// is the same.
+    pub extra_clusters: i64,
+}
+
+/// One run's data. Row numbers of the data set are kept beside every matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// The input pool.
+    pub x: Matrix,
+    /// The output pool.
+    pub y: Matrix,
+    /// Rows of the pools that belong together.
+    pub pairs: Vec<(u32, u32)>,
+    /// The rows of the data set that the x pool holds.
+    pub x_rows: Vec<usize>,
+    /// The rows of the data set that the y pool holds.
+    pub y_rows: Vec<usize>,
+    /// What is to be predicted.
+    pub test: TestRows,
+    /// The rows of the data set that are tested.
+    pub test_rows: Vec<usize>,
+    /// Their true outputs.
+    pub truth: Matrix,
+}
+
+/// Where the inputs that are tested are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TestRows {
+    /// Rows of the x pool.
+    Pool(Vec<u32>),
+    /// Rows that are in no pool.
+    Unseen(Matrix),
+}
+
+impl Draw {
+    /// The task, without what is tested.
+    pub fn problem(&self) -> Problem<'_> {
+        Problem::new(self.x.view(), self.y.view(), &self.pairs)
+    }
+
+    /// What a predictor says of the rows that are tested.
+    pub fn predict(&self, predictor: &dyn Predictor) -> Result<Matrix, MethodError> {
+        match &self.test {
+            TestRows::Unseen(rows) => predictor.predict(rows.view()),
+            TestRows::Pool(rows) => {
+                let pool = predictor.predict_pool(self.x.view())?;
+                Ok(pool.view().select(rows.iter().map(|&r| r as usize)))
+            }
+        }
+    }
+}
+
+/// How many rows of a group go where.
+struct Parts {
+    pairs: usize,
+    output: usize,
+    test: usize,
+    input: usize,
+}
+
+impl Protocol {
+    /// Draws the data of one run from the allowed groups.
+    pub fn draw(
+        &self,
+        data: &Dataset,
+        allowed: &[u32],
+        cell: Cell,
+        seed: Seed,
+    ) -> Result<Draw, LabError> {
+        self.check(cell)?;
+        let sizes: Vec<usize> = (1..=cell.groups).map(|t| self.size(t)).collect();
+        let paired = self.pairs_a_group(&sizes, cell.pairs, &mut seed.child("pairs").rng());
+        let plan: Vec<Parts> =
+            sizes.iter().zip(&paired).map(|(&n, &pairs)| self.parts(n, pairs, cell)).collect();
+
+        let (mut x_rows, mut y_rows, mut test_rows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pair_rows = Vec::new();
+        for (mut units, parts) in self.choose(data, allowed, &plan, seed)?.into_iter().zip(&plan) {
+            // A pair takes one row of an entity; the others would give its partner away.
+            let pairs: Vec<usize> =
+                (0..parts.pairs).map(|_| units.pop().expect("counted in choose")[0]).collect();
+            x_rows.extend(&pairs);
+            y_rows.extend(&pairs);
+            pair_rows.extend(pairs);
+            y_rows.extend(take(&mut units, parts.output));
+            let test = take(&mut units, parts.test);
+            let input = take(&mut units, parts.input);
+            x_rows.extend(&input);
+            test_rows.extend(match cell.setting {
+                Setting::Inductive => test,
+                Setting::Transductive => input,
+            });
+        }
+        x_rows.shuffle(&mut seed.child("order of x").rng());
+        y_rows.shuffle(&mut seed.child("order of y").rng());
+        test_rows.sort_unstable();
+
+        let (from, to) = data.sides(cell.direction);
+        let place = |rows: &[usize]| -> HashMap<usize, u32> {
+            rows.iter().enumerate().map(|(at, &row)| (row, at as u32)).collect()
+        };
+        let (x_place, y_place) = (place(&x_rows), place(&y_rows));
+        let mut pairs: Vec<(u32, u32)> =
+            pair_rows.iter().map(|row| (x_place[row], y_place[row])).collect();
+        self.exchange(&mut pairs, &mut seed.child("wrong pairs").rng());
+        let test = match cell.setting {
+            Setting::Inductive => TestRows::Unseen(from.select(test_rows.iter().copied())),
+            Setting::Transductive => TestRows::Pool(test_rows.iter().map(|r| x_place[r]).collect()),
+        };
+        Ok(Draw {
+            x: from.select(x_rows.iter().copied()),
+            y: to.select(y_rows.iter().copied()),
+            truth: to.select(test_rows.iter().copied()),
+            pairs,
+            x_rows,
+            y_rows,
+            test,
+            test_rows,
+        })
+    }
+
+    fn check(&self, cell: Cell) -> Result<(), LabError> {
+        let share = |name, value: f64| {
+            let got = value.to_string();
+            let ok = (0.0..1.0).contains(&value);
+            if ok {
+                Ok(())
+            } else {
+                Err(LabError::BadValue { name, need: "at least 0 and less than 1", got })
+            }
+        };
+        share("output_share", self.output_share)?;
+        share("test_share", self.test_share)?;
+        share("wrong_pairs", self.wrong_pairs)?;
+        let least = |name, value: usize| {
+            let got = value.to_string();
+            if value >= 1 {
+                Ok(())
+            } else {
+                Err(LabError::BadValue { name, need: "at least 1", got })
+            }
+        };
+        least("groups", cell.groups)?;
+        least("pairs", cell.pairs)?;
+        least("rows_per_group", self.rows_per_group)
+    }
+
+    /// The rows of the t-th group, counted from 1.
+    fn size(&self, t: usize) -> usize {
+        match self.sizes {
+            Sizes::Equal => self.rows_per_group,
+            Sizes::Zipf => (self.rows_per_group as f64 / t as f64).round().max(1.0) as usize,
+        }
+    }
+
+    fn pairs_a_group(&self, sizes: &[usize], each: usize, rng: &mut Rng) -> Vec<usize> {
+        if self.pairing == Pairing::Stratified {
+            return vec![each; sizes.len()];
+        }
+        let mut counts = vec![0; sizes.len()];
+        let total: usize = sizes.iter().sum();
+        for _ in 0..each * sizes.len() {
+            let mut at = rng.random_range(0..total);
+            let group = sizes.iter().position(|&n| {
+                let inside = at < n;
+                at = at.saturating_sub(n);
+                inside
+            });
+            counts[group.expect("at < the sum of the sizes")] += 1;
+        }
+        counts
+    }
+
+    fn parts(&self, rows: usize, pairs: usize, cell: Cell) -> Parts {
+        let output = (self.output_share * rows as f64).round() as usize;
+        // At least one row that is input only, and in the inductive setting one that is unseen.
+        let rest = rows.saturating_sub(pairs + output).max(1);
+        let test = match cell.setting {
+            Setting::Transductive => 0,
+            Setting::Inductive => ((self.test_share * rest as f64).round() as usize).max(1),
+        };
+        Parts { pairs, output, test, input: rest.saturating_sub(test).max(1) }
+    }
+
+    /// Draws the groups of a run; of each, its entities in random order.
+    fn choose(
+        &self,
+        data: &Dataset,
+        allowed: &[u32],
+        plan: &[Parts],
+        seed: Seed,
+    ) -> Result<Vec<Vec<Vec<usize>>>, LabError> {
+        let mut order = allowed.to_vec();
+        order.shuffle(&mut seed.child("groups").rng());
+        let rng = &mut seed.child("rows").rng();
+        let mut taken = HashSet::new();
+        let (mut chosen, mut too_small) = (Vec::new(), Vec::new());
+        for group in order {
+            let Some(parts) = plan.get(chosen.len()) else { break };
+            let units = self.units(data, group, &taken, rng);
+            let pairs = parts.pairs.min(units.len());
+            let rows: usize = units.iter().rev().skip(pairs).map(Vec::len).sum();
+            let need = parts.output + parts.test + parts.input;
+            if pairs == parts.pairs && rows >= need {
+                taken.extend(units.iter().flatten().filter_map(|&row| self.entity(data, row)));
+                chosen.push(units);
+            } else {
+                let name = &data.group_names[group as usize];
+                let rows: usize = units.iter().map(Vec::len).sum();
+                too_small.push(format!("{name} has {rows}, needs {}", need + parts.pairs));
+            }
+        }
+        if chosen.len() == plan.len() {
+            return Ok(chosen);
+        }
+        let detail = if too_small.is_empty() {
+            format!("{} in all", allowed.len())
+        } else {
+            too_small.join(", ")
+        };
+        let dataset = data.name.clone();
+        Err(LabError::TooFewGroups { dataset, got: chosen.len(), need: plan.len(), detail })
+    }
+
+    fn entity(&self, data: &Dataset, row: usize) -> Option<u32> {
+        let entities = data.entities.as_ref().filter(|_| self.split_by == SplitBy::Entity);
+        entities.map(|e| e[row])
+    }
+
+    /// The rows of a group by entity, in random order, without entities that are `taken`.
+    fn units(
+        &self,
+        data: &Dataset,
+        group: u32,
+        taken: &HashSet<u32>,
+        rng: &mut Rng,
+    ) -> Vec<Vec<usize>> {
+        let mut units: Vec<Vec<usize>> = Vec::new();
+        let mut known = HashMap::new();
+        let rows = (0..data.rows()).filter(|&row| data.groups[row] == group);
+        for row in rows {
+            match self.entity(data, row) {
+                Some(entity) if taken.contains(&entity) => {}
+                Some(entity) => {
+                    let at = *known.entry(entity).or_insert(units.len());
+                    if at == units.len() {
+                        units.push(Vec::new());
+                    }
+                    units[at].push(row);
+                }
+                None => units.push(vec![row]),
+            }
+        }
+        units.iter_mut().for_each(|unit| unit.shuffle(rng));
+        units.shuffle(rng);
+        units
+    }
+
+    /// Exchanges the outputs of a share of the pairs in a circle.
+    fn exchange(&self, pairs: &mut [(u32, u32)], rng: &mut Rng) {
+        let wrong = (self.wrong_pairs * pairs.len() as f64).round() as usize;
+        if wrong < 2 {
+            return;
+        }
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        order.shuffle(rng);
+        let first = pairs[order[0]].1;
+        for at in 1..wrong {
+            pairs[order[at - 1]].1 = pairs[order[at]].1;
+        }
+        pairs[order[wrong - 1]].1 = first;
+    }
+}
+
+/// The rows of as many entities as it takes, cut to `count` rows; none of them is used again.
+fn take(units: &mut Vec<Vec<usize>>, count: usize) -> Vec<usize> {
+    let mut rows = Vec::with_capacity(count);
+    while rows.len() < count {
+        rows.extend(units.pop().expect("counted in choose"));
+    }
+    rows.truncate(count);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups of 40 rows; every entity has two of them, and x is the row's number.
+    fn data() -> Dataset {
+        let rows = 240;
+        Dataset {
+            name: "numbers".into(),
+            x: Matrix::from_fn(rows, 1, |i, _| i as f32),
+            y: Matrix::from_fn(rows, 2, |i, j| (1000 * (j + 1) + i) as f32),
+            groups: (0..rows as u32).map(|i| i / 40).collect(),
+            group_names: (0..6).map(|g| format!("group {g}")).collect(),
+            entities: Some((0..rows as u32).map(|i| i / 2).collect()),
+            texts: None,
+        }
+    }
+
+    const ALL: [u32; 6] = [0, 1, 2, 3, 4, 5];
+
+    fn cell(groups: usize, pairs: usize, setting: Setting) -> Cell {
+        Cell { groups, pairs, setting, direction: Direction::Forward, extra_clusters: 0 }
+    }
+
+    #[test]
+    fn parts_have_the_sizes_of_the_protocol_and_share_nothing() {
+        let (data, protocol) = (data(), Protocol::default());
+        let protocol = Protocol { split_by: SplitBy::Row, ..protocol };
+        for setting in [Setting::Transductive, Setting::Inductive] {
+            let draw = protocol.draw(&data, &ALL, cell(3, 2, setting), Seed(1)).unwrap();
+            // 25 rows a group: 2 pairs, 5 output only, 18 others of which 4 are unseen.
+            let unseen = if setting == Setting::Inductive { 4 } else { 0 };
+            assert_eq!(draw.pairs.len(), 6);
+            assert_eq!(draw.y.rows(), 3 * (2 + 5));
+            assert_eq!(draw.x.rows(), 3 * (2 + 18 - unseen));
+            assert_eq!(draw.truth.rows(), 3 * if unseen > 0 { 4 } else { 18 });
+            let in_both: HashSet<_> =
+                draw.x_rows.iter().filter(|r| draw.y_rows.contains(r)).collect();
+            assert_eq!(in_both.len(), 6, "only the pairs are in both pools");
+            for &(a, b) in &draw.pairs {
+                assert_eq!(draw.x_rows[a as usize], draw.y_rows[b as usize]);
+            }
+            let seen = |row| draw.x_rows.contains(row);
+            match setting {
+                Setting::Inductive => assert!(!draw.test_rows.iter().any(seen)),
+                Setting::Transductive => assert!(draw.test_rows.iter().all(seen)),
+            }
+            // Nobody sees the output of a row that is tested.
+            assert!(!draw.test_rows.iter().any(|row| draw.y_rows.contains(row)));
+        }
+    }
+
+    #[test]
+    fn what_is_tested_is_what_is_true() {
+        let data = data();
+        for direction in [Direction::Forward, Direction::Reverse] {
+            for setting in [Setting::Transductive, Setting::Inductive] {
+                let cell = Cell { direction, ..cell(2, 1, setting) };
+                let draw = Protocol::default().draw(&data, &ALL, cell, Seed(2)).unwrap();
+                let (from, to) = data.sides(direction);
+                for (i, &row) in draw.test_rows.iter().enumerate() {
+                    assert_eq!(draw.truth.row(i), to.row(row));
+                    let input = match &draw.test {
+                        TestRows::Unseen(m) => m.row(i),
+                        TestRows::Pool(at) => draw.x.row(at[i] as usize),
+                    };
+                    assert_eq!(input, from.row(row));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_one_entity_never_straddle_a_split() {
+        let data = data();
+        let entities = data.entities.clone().unwrap();
+        for seed in 0..20 {
+            let draw = Protocol::default();
+            let draw = draw.draw(&data, &ALL, cell(4, 2, Setting::Inductive), Seed(seed)).unwrap();
+            let pairs: HashSet<usize> =
+                draw.pairs.iter().map(|&(a, _)| draw.x_rows[a as usize]).collect();
+            let only = |rows: &[usize]| -> HashSet<u32> {
+                rows.iter().filter(|r| !pairs.contains(r)).map(|&r| entities[r]).collect()
+            };
+            let parts = [
+                only(&draw.x_rows),
+                only(&draw.y_rows),
+                only(&draw.test_rows),
+                pairs.iter().map(|&r| entities[r]).collect(),
+            ];
+            for (i, a) in parts.iter().enumerate() {
+                for b in &parts[..i] {
+                    assert!(a.is_disjoint(b), "seed {seed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_spread_evenly_or_by_chance() {
+        let data = data();
+        let groups_of = |draw: &Draw| -> Vec<usize> {
+            let mut counts = vec![0; 6];
+            for &(a, _) in &draw.pairs {
+                counts[data.groups[draw.x_rows[a as usize]] as usize] += 1;
+            }
+            counts.sort_unstable();
+            counts
+        };
+        let cell = cell(6, 2, Setting::Transductive);
+        let draw = Protocol::default().draw(&data, &ALL, cell, Seed(3)).unwrap();
+        assert_eq!(groups_of(&draw), [2; 6]);
+        let iid = Protocol { pairing: Pairing::Iid, ..Protocol::default() };
+        let uneven = (0..10).filter(|&seed| {
+            let counts = groups_of(&iid.draw(&data, &ALL, cell, Seed(seed)).unwrap());
+            assert_eq!(counts.iter().sum::<usize>(), 12);
+            counts[0] != 2
+        });
+        assert!(uneven.count() >= 8);
+    }
+
+    #[test]
+    fn wrong_pairs_are_as_many_as_asked_for() {
+        let data = data();
+        let protocol = Protocol { wrong_pairs: 0.25, ..Protocol::default() };
+        let draw = protocol.draw(&data, &ALL, cell(4, 3, Setting::Inductive), Seed(4)).unwrap();
+        let wrong =
+            draw.pairs.iter().filter(|p| draw.x_rows[p.0 as usize] != draw.y_rows[p.1 as usize]);
+        assert_eq!(wrong.count(), 3);
+    }
+
+    #[test]
+    fn zipf_groups_shrink_and_small_ones_keep_a_test_row() {
+        let protocol = Protocol { sizes: Sizes::Zipf, ..Protocol::default() };
+        let draw = protocol.draw(&data(), &ALL, cell(6, 1, Setting::Inductive), Seed(5)).unwrap();
+        let mut counts = vec![0; 6];
+        draw.x_rows.iter().for_each(|&row| counts[row / 40] += 1);
+        counts.sort_unstable();
+        assert!(counts[0] >= 2 && counts[5] > 4 * counts[0], "{counts:?}");
+    }
+
+    #[test]
+    fn groups_that_are_too_small_are_named() {
+        let protocol = Protocol { rows_per_group: 60, ..Protocol::default() };
+        let error =
+            protocol.draw(&data(), &[0, 3], cell(2, 1, Setting::Inductive), Seed(0)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("numbers has 0 groups with enough rows"), "{text}");
+        assert!(text.contains("group 3 has 40, needs 60"), "{text}");
+    }
+
+    #[test]
+    fn equal_seeds_draw_equal_data_and_others_draw_other() {
+        let draw = |seed| {
+            let cell = cell(3, 1, Setting::Inductive);
+            Protocol::default().draw(&data(), &ALL, cell, Seed(seed)).unwrap()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1).x_rows, draw(2).x_rows);
+    }
+}

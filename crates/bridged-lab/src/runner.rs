@@ -1,0 +1,273 @@
+//! Carries out a study: every method on every draw, in parallel, each run written down as it ends.
+//!
+//! Each worker is one thread that does one draw at a time, so that the seconds and bytes of a
+//! method are its own. A run that is in the journal already is not repeated; what is killed loses
+//! the runs in flight and nothing else.
+
+use crate::contender::Contender;
+use crate::memory::peak_of;
+use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
+use crate::{Cell, Dataset, Draw, Experiment, LabError, Truth};
+use bridged::math::{Cancelled, Event, Matrix, Seed, Stage, Watch};
+use bridged::metrics::{self, Rows, Side};
+use bridged::{BridgedClustering, BridgedModel, Method, MethodError, Predictor};
+use cpu_time::ThreadTime;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// A study with its data, ready to be carried out.
+pub struct Runner<'a> {
+    /// The study.
+    pub study: &'a Experiment,
+    /// Its data set.
+    pub data: &'a Dataset,
+    /// The groups that scores may be taken on.
+    pub groups: Vec<u32>,
+    /// What is compared, a direction: name and method.
+    pub contenders: Vec<(String, Contender)>,
+}
+
+/// One draw and the methods that still have to run on it.
+struct Job {
+    cell: Cell,
+    run: usize,
+    missing: Vec<usize>,
+}
+
+impl Runner<'_> {
+    /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
+    pub fn seed(&self, cell: Cell, run: usize) -> Seed {
+        let Cell { groups, pairs, setting, direction, .. } = cell;
+        let name = format!("{direction:?}/{setting:?}/{groups}/{pairs}");
+        Seed(self.study.seed).child(&self.data.name).child(&name).nth(run)
+    }
+
+    /// Runs what the journal does not have, on so many threads.
+    pub fn run(
+        &self,
+        journal: &Journal,
+        threads: usize,
+        watch: &dyn Watch,
+    ) -> Result<(), LabError> {
+        let jobs = self.jobs(journal);
+        for cell in self.study.cells() {
+            // Whatever is too small is said before anything runs.
+            self.draw(cell, 0)?;
+        }
+        let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
+        let stage = Stage::begin(watch, "runs", Some(total as u64))?;
+        let progress =
+            Progress { stage: &stage, done: AtomicU64::new(0), stop: AtomicBool::new(false) };
+        let next = AtomicUsize::new(0);
+        let failure = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.max(1).min(jobs.len()) {
+                scope.spawn(|| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                    let pool = pool.expect("a thread can be started");
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let done = pool.install(|| self.carry_out(job, journal, &progress));
+                        if let Err(error) = done {
+                            progress.stop.store(true, Ordering::Relaxed);
+                            failure.lock().expect("only stores").get_or_insert(error);
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        match failure.into_inner().expect("only stores") {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// What is left to do; the largest draws first, so that none of them is left over at the end.
+    fn jobs(&self, journal: &Journal) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for cell in self.study.cells() {
+            for run in 0..self.study.seeds {
+                let missing = |m: &usize| {
+                    let method = self.contenders[*m].0.clone();
+                    !journal.has(&Key { cell, run, method })
+                };
+                let missing: Vec<usize> = (0..self.contenders.len()).filter(missing).collect();
+                if !missing.is_empty() {
+                    jobs.push(Job { cell, run, missing });
+                }
+            }
+        }
+        jobs.sort_by_key(|j| (j.run, std::cmp::Reverse(j.cell.groups)));
+        jobs
+    }
+
+    fn draw(&self, cell: Cell, run: usize) -> Result<Draw, LabError> {
+        self.study.protocol.draw(self.data, &self.groups, cell, self.seed(cell, run))
+    }
+
+    fn carry_out(
+        &self,
+        job: &Job,
+        journal: &Journal,
+        progress: &Progress<'_>,
+    ) -> Result<(), LabError> {
+        let draw = self.draw(job.cell, job.run)?;
+        for &m in &job.missing {
+            let (name, contender) = &self.contenders[m];
+            let seed = self.seed(job.cell, job.run);
+            let outcome = match self.score(contender, job.cell, &draw, seed.child(name), progress) {
+                Ok(scores) => Outcome::Scores(Box::new(scores)),
+                Err(MethodError::Cancelled(cancelled)) => return Err(cancelled.into()),
+                Err(error) => Outcome::Failed(error.to_string()),
+            };
+            journal.add(&Run {
+                data: self.data.name.clone(),
+                cell: job.cell,
+                run: job.run,
+                seed: seed.0,
+                method: name.clone(),
+                version: env!("CARGO_PKG_VERSION").to_string(),
+                outcome,
+            })?;
+            progress.one_more()?;
+        }
+        Ok(())
+    }
+
+    fn score(
+        &self,
+        contender: &Contender,
+        cell: Cell,
+        draw: &Draw,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Scores, MethodError> {
+        let k = cell.groups.saturating_add_signed(cell.extra_clusters as isize).max(1);
+        let contender = contender.with_k(k);
+        let start = ThreadTime::now();
+        let (fitted, peak_bytes) = peak_of(|| fit(&contender, draw, seed, watch));
+        let fitted = fitted?;
+        let fit_seconds = start.elapsed().as_secs_f64();
+        let start = ThreadTime::now();
+        let predicted = draw.predict(fitted.predictor())?;
+        let predict_seconds = start.elapsed().as_secs_f64();
+
+        let mean = draw.y.view().mean_row();
+        let mean = Matrix::from_fn(predicted.rows(), predicted.cols(), |_, j| mean[j] as f32);
+        let truth = self.truth(&predicted, cell, draw);
+        let error = metrics::regression(predicted.view(), truth.view(), Rows::All).map_err(core)?;
+        let truth = self.truth(&mean, cell, draw);
+        let of_mean = metrics::mse(mean.view(), truth.view()).map_err(core)?;
+        Ok(Scores {
+            tested: predicted.rows(),
+            mse: error.mse,
+            mae: error.mae,
+            r2: error.r2,
+            mse_of_mean: of_mean,
+            bleu: None,
+            clusters: fitted.model().map(|model| self.clusters(model, draw)).transpose()?,
+            fit_seconds,
+            predict_seconds,
+            peak_bytes,
+        })
+    }
+
+    /// What a prediction is held against: the row's own output, or the closest output of its entity.
+    fn truth(&self, predicted: &Matrix, cell: Cell, draw: &Draw) -> Matrix {
+        let (Truth::Closest, Some(entities)) = (self.study.truth, &self.data.entities) else {
+            return draw.truth.clone();
+        };
+        let (_, to) = self.data.sides(cell.direction);
+        let rows = draw.test_rows.iter().enumerate().map(|(i, &row)| {
+            let same = (0..entities.len()).filter(|&other| entities[other] == entities[row]);
+            let distance = |&other: &usize| {
+                bridged::math::distance::squared_distance(to.row(other), predicted.row(i))
+            };
+            let closest = same.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            closest.expect("a row is of its own entity")
+        });
+        to.select(rows.collect::<Vec<_>>())
+    }
+
+    fn clusters(&self, model: &BridgedModel, draw: &Draw) -> Result<Clusters, MethodError> {
+        let groups = |rows: &[usize]| -> Vec<u32> {
+            rows.iter().map(|&row| self.data.groups[row]).collect()
+        };
+        let (x_groups, y_groups) = (groups(&draw.x_rows), groups(&draw.y_rows));
+        let x = Side { labels: &model.x.clustering.labels, classes: &x_groups };
+        let y = Side { labels: &model.y.clustering.labels, classes: &y_groups };
+        let bridging = metrics::bridging(x, y, &model.forward.bridge.best()).map_err(core)?;
+        let ami = |side: Side<'_>| metrics::ami(side.labels, side.classes).map_err(core);
+        Ok(Clusters {
+            ami_x: ami(x)?,
+            ami_y: ami(y)?,
+            epsilon_x: x.matching().map_err(core)?.error,
+            epsilon_y: y.matching().map_err(core)?.error,
+            accuracy: bridging.accuracy,
+            epsilon_b: bridging.epsilon_b,
+        })
+    }
+}
+
+fn core(error: metrics::MetricError) -> MethodError {
+    bridged::Error::from(error).into()
+}
+
+/// A fitted method; of Bridged Clustering the whole model.
+enum Fitted {
+    Bridged(Box<BridgedModel>),
+    Other(Box<dyn Predictor>),
+}
+
+fn fit(
+    contender: &Contender,
+    draw: &Draw,
+    seed: Seed,
+    watch: &dyn Watch,
+) -> Result<Fitted, MethodError> {
+    Ok(match contender {
+        Contender::Bridged(spec) => {
+            let model = BridgedClustering::fit(spec, draw.problem(), seed, watch)?;
+            Fitted::Bridged(Box::new(model))
+        }
+        Contender::Baseline(spec) => Fitted::Other(spec.fit(draw.problem(), seed, watch)?),
+    })
+}
+
+impl Fitted {
+    fn predictor(&self) -> &dyn Predictor {
+        match self {
+            Self::Bridged(model) => model.as_ref(),
+            Self::Other(predictor) => predictor.as_ref(),
+        }
+    }
+
+    fn model(&self) -> Option<&BridgedModel> {
+        match self {
+            Self::Bridged(model) => Some(model),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// Counts runs, and hears from the methods only whether to stop.
+struct Progress<'a> {
+    stage: &'a Stage<'a>,
+    done: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Progress<'_> {
+    fn one_more(&self) -> Result<(), Cancelled> {
+        self.stage.step(self.done.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl Watch for Progress<'_> {
+    fn on(&self, _: Event<'_>) -> ControlFlow<()> {
+        let stopped = self.stop.load(Ordering::Relaxed)
+            || self.stage.step(self.done.load(Ordering::Relaxed)).is_err();
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
