@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden data of the linear and kernel baselines: ridge, kernel ridge, PLS, CCA of scikit-learn.
+"""Golden data of the linear and kernel baselines: ridge, kernel ridge, PLS, CCA of scikit-learn,
+and LapRLS without its graph.
 
     python tests/golden/baselines_linear.py > tests/golden/baselines_linear.json
 
@@ -14,6 +15,7 @@ import numpy as np
 from sklearn.cross_decomposition import CCA, PLSRegression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.preprocessing import StandardScaler
 
 
 def exact(values):
@@ -76,8 +78,19 @@ def cca(rng):
     return cases
 
 
+def laprls(rng):
+    """Without its graph: kernel ridge on centred outputs and standard scores of the pool."""
+    x, rows = exact(rng.normal(size=(20, 3)) * 3 + 1), exact(rng.normal(size=(6, 3)) * 3 + 1)
+    y = exact(np.sin(x[:12] @ rng.normal(size=(3, 2))) + 5)
+    width, lam = 0.25, 0.01
+    scaler, mean = StandardScaler().fit(x), y.mean(axis=0)
+    model = KernelRidge(alpha=lam * 12, kernel="rbf", gamma=width).fit(scaler.transform(x[:12]), y - mean)
+    predicted = model.predict(scaler.transform(rows)) + mean
+    return [{"x": x.tolist(), "y": y.tolist(), "rows": rows.tolist(), "width": width, "predicted": predicted.tolist()}]
+
+
 def main():
-    parts = [kernel_ridge, ridge, pls, cca]
+    parts = [kernel_ridge, ridge, pls, cca, laprls]
     golden = {part.__name__: part(np.random.default_rng(seed)) for seed, part in enumerate(parts)}
     json.dump(golden, sys.stdout)
     sys.stdout.write("\n")
