@@ -13,7 +13,8 @@
 //! `CCA.transform` and a `LinearRegression` give the same. Its `CCA.predict` does not: it takes the
 //! variates of x for those of y although their scales differ. With ρ > 0 it is ridge CCA (Vinod
 //! 1976), whose regression has the same penalty, so that few pairs in many columns, where every
-//! correlation is 1 without a penalty, are harmless; with all variates it is exactly ridge.
+//! correlation is 1 without a penalty, are harmless. With as many variates as directions it is
+//! exactly ridge.
 //!
 //! With X = U_x diag(s_x) V_x the matrix is diag(s_x/√(s_x² + ρ_x)) U_xᵀ U_y diag(s_y/√(s_y² + ρ_y)):
 //! no inverse is taken, and nothing is divided by what may be zero. Cost of m pairs O(m³) after the
@@ -61,7 +62,7 @@ pub struct Cca {
 
 impl Default for Cca {
     fn default() -> Self {
-        Self { components: 4, regularization: 0.1, pca: Components::Auto }
+        Self { components: 4, regularization: 1.0, pca: Components::Auto }
     }
 }
 
@@ -177,7 +178,7 @@ mod tests {
         let y = Matrix::from_fn(50, 30, |_, _| rng.random::<f32>());
         for pairs in [&[(0, 0)][..], &[(0, 0), (7, 7)], &[(0, 0), (7, 7), (8, 8), (9, 9), (20, 30)]]
         {
-            for regularization in [0.0, 0.1] {
+            for regularization in [0.0, 1.0] {
                 let cca = Cca { regularization, ..Default::default() };
                 let largest =
                     predict(&cca, &x, &y, pairs).data().iter().fold(0.0f32, |m, v| m.max(v.abs()));

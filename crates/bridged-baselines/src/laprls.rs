@@ -14,7 +14,7 @@
 //! prediction O(n (d + l) + l · outputs) a row. Choose it when the groups of x are connected and
 //! well apart, and pairs are few.
 //!
-//! What differs from the published experiments, and why:
+//! What differs from Belkin et al. and from a plain reading of the paper's grid, and why:
 //!
 //! - Inputs are standard scores of the pool, and σ is in units of the median heuristic: the kernel
 //!   is exp(−‖a − b‖² / σ²μ²), μ² the median squared distance. With σ = 0.5, 1 or 2 on raw scores in
@@ -22,10 +22,10 @@
 //!   The heat weights of the graph are the same function.
 //! - v is what makes the last term a mean over edges: Σ_ij W_ij for the plain Laplacian D − W, n for
 //!   the normalised one. The (l + u)² of Belkin et al. is the same for a complete graph of unit
-//!   weights; for a neighbour graph, which has only about n k edges, it would switch the term off.
+//!   weights; for a neighbour graph, which has only about n k edges, it would weaken the term by n/k.
 
 use crate::kernel::{Width, rbf};
-use crate::manifold::{Basis, Energy, Laplacian, smooth};
+use crate::manifold::{Energy, Kernel, Laplacian, smooth};
 use crate::prepare::{Paired, Standard};
 use crate::subspace::{centred, times};
 use bridged::math::graph::Graph;
@@ -48,7 +48,7 @@ const NAME: &str = "laprls";
 /// let x = Matrix::from_fn(40, 2, |i, j| if j == 0 { (i % 20) as f32 } else { (i / 20 * 8) as f32 });
 /// let y = Matrix::from_rows(&[[-1.0], [1.0]]);
 /// let problem = Problem::new(x.view(), y.view(), &[(0, 0), (39, 1)]);
-/// let spec = Laprls { gamma: 1.0, k: 2, ..Default::default() };
+/// let spec = Laprls { k: 2, ..Default::default() };
 /// let predicted = spec.fit(problem, Seed(0), &Silent)?.predict(x.view())?;
 /// assert!((0..40).all(|i| (predicted.data()[i] > 0.0) == (i >= 20)));
 /// # Ok::<(), bridged::MethodError>(())
@@ -75,22 +75,11 @@ pub struct Laprls {
     pub intercept: bool,
 }
 
-/// The kernel of the function space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kernel {
-    /// k(a, b) = exp(−‖a − b‖² / σ²μ²).
-    #[default]
-    Rbf,
-    /// k(a, b) = aᵀb / d: linear functions, scaled so that k(x, x) is about 1.
-    Linear,
-}
-
 impl Default for Laprls {
     fn default() -> Self {
         Self {
             lam: 1e-3,
-            gamma: 0.1,
+            gamma: 1.0,
             k: 10,
             width: Width::Median,
             kernel: Kernel::Rbf,
@@ -163,7 +152,7 @@ impl Method for Laprls {
         let graph = Graph::nearest_neighbors(z.view(), self.k, |squared| (-gamma * squared).exp());
         stage.step(1)?;
         let energy = Energy::new(&graph, self.laplacian, self.gamma);
-        let basis = self.basis(z.view(), gamma)?;
+        let basis = self.kernel.basis(z.view(), gamma).map_err(|_| no_solution())?;
         stage.step(2)?;
         let Paired { y, .. } = Paired::of(problem);
         let paired: Vec<usize> = problem.pairs.iter().map(|(x, _)| x).collect();
@@ -177,23 +166,6 @@ impl Method for Laprls {
         let y = centred(y.view(), &mean);
         stage.step(4)?;
         Ok(Box::new(Fitted { standard, function, pairs: paired.len(), y, mean }))
-    }
-}
-
-impl Laprls {
-    /// G with K = G Gᵀ.
-    fn basis(&self, z: MatrixRef<'_>, gamma: f64) -> Result<Basis, MethodError> {
-        let (n, d) = (z.rows(), z.cols());
-        let scaled = || z.data().iter().map(|&v| f64::from(v) / (d as f64).sqrt()).collect();
-        let kernel = match self.kernel {
-            Kernel::Linear if d < n => return Ok(Basis::given(scaled(), n)),
-            Kernel::Linear => {
-                let rows: Vec<f64> = scaled();
-                times(&rows, n, View::new(&rows, n, d).t(), n)
-            }
-            Kernel::Rbf => rbf(z, z, gamma),
-        };
-        Basis::factor(kernel, n).map_err(|_| no_solution())
     }
 }
 
@@ -326,6 +298,24 @@ mod tests {
         let primal = predict(&spec, Problem::new(x.view(), y.view(), &pairs), &x);
         let dual = predict(&spec, Problem::new(wide.view(), y.view(), &pairs), &wide);
         assert_close(&primal, &dual, 1e-4);
+    }
+
+    #[test]
+    fn predictions_depend_neither_on_the_threads_nor_on_the_rows_asked_for_together() {
+        let x = moons(300);
+        let y = Matrix::from_fn(9, 3, |i, j| (i * i + j) as f32);
+        let pairs: Vec<(u32, u32)> = (0..9).map(|i| (60 * i, i)).collect();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let problem = Problem::new(x.view(), y.view(), &pairs);
+            pool.install(|| predict(&Laprls::default(), problem, &x))
+        };
+        let all = on(1);
+        assert_eq!(all, on(4));
+        let problem = Problem::new(x.view(), y.view(), &pairs);
+        let some = x.view().select([17, 500]);
+        let some = predict(&Laprls::default(), problem, &some);
+        assert_close(&some, &all.view().select([17, 500]), 1e-6);
     }
 
     #[test]
