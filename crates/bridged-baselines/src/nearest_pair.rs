@@ -12,7 +12,7 @@
 
 use crate::prepare::Paired;
 use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -66,13 +66,14 @@ impl Method for NearestPair {
         &self,
         problem: Problem<'_>,
         _: Seed,
-        _: &dyn Watch,
+        watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
         problem.check()?;
         if self.rows == 0 {
             let need = "at least 1".to_string();
             return Err(MethodError::BadParameter { method: NAME, name: "rows", need, got: 0.0 });
         }
+        let stage = Stage::begin(watch, NAME, Some(1))?;
         let Paired { x, y } = Paired::of(problem);
         let found = Neighbors::new(problem.y).nearest(y.view(), self.rows);
         let mut answers = Matrix::zeros(y.rows(), y.cols());
@@ -81,6 +82,7 @@ impl Method for NearestPair {
             let mean = rows.view().mean_row();
             answers.row_mut(i).iter_mut().zip(mean).for_each(|(a, m)| *a = m as f32);
         }
+        stage.step(1)?;
         Ok(Box::new(Fitted { x, answers }))
     }
 }
