@@ -24,15 +24,32 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
+//! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 
+mod cca;
 mod constant;
 pub mod kernel;
+pub mod kernel_ridge;
 mod knn;
+mod laprls;
+mod linear;
+mod manifold;
+mod nearest_pair;
+mod pls;
 pub mod prepare;
+mod ridge;
+mod subspace;
 
+pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
 pub use knn::{Knn, Weights};
+pub use laprls::Laprls;
+pub use manifold::{Kernel, Laplacian};
+pub use nearest_pair::NearestPair;
+pub use pls::Pls;
+pub use ridge::Ridge;
+pub use subspace::Components;
 
 use bridged::math::{Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -109,6 +126,11 @@ baselines! {
     Mean("mean", Y, "the mean of the y pool, whatever the input"),
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+    Laprls("laprls", X, "LapRLS: kernel least squares that are smooth along the x pool"),
+    NearestPair("nearest-pair", Y, "the nearest pair, and the mean of the y rows around its output"),
+    Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
+    Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
+    Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
 }
 
 impl Method for BaselineSpec {
