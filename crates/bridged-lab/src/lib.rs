@@ -11,6 +11,7 @@
 //! | [`experiment`] | the TOML file that describes a study |
 //! | [`contender`] | what is compared, by name |
 //! | [`runner`], [`record`], [`memory`] | runs in parallel, each written down as it ends |
+//! | [`stats`] | who wins, how sure that is, and what goes together |
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
 pub mod contender;
@@ -21,6 +22,7 @@ pub mod memory;
 pub mod protocol;
 pub mod record;
 pub mod runner;
+pub mod stats;
 pub mod tune;
 
 pub use contender::Contender;

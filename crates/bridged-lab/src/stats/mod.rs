@@ -1,0 +1,46 @@
+//! Statistics over runs: who wins, how sure that is, and what goes together.
+//!
+//! | module | what it computes |
+//! |---|---|
+//! | [`wins`] | win rates with ties shared, and bootstrap intervals over draws |
+//! | [`wilcoxon`] | the signed-rank test of paired differences, and Holm's correction |
+//! | [`friedman`] | mean ranks over many draws and the test that they differ |
+//! | [`correlation`] | Pearson and Spearman with intervals, and the line of a scatter |
+
+pub mod correlation;
+pub mod friedman;
+pub mod wilcoxon;
+pub mod wins;
+
+pub use correlation::{Correlation, Line, line, pearson, spearman};
+pub use friedman::{Friedman, friedman};
+pub use wilcoxon::{Wilcoxon, holm, wilcoxon};
+pub use wins::{Interval, bootstrap, win_shares};
+
+/// Ranks from 1, equal values sharing the mean of theirs; and Σ (t³ − t) over groups of t equals.
+pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut ties = 0.0;
+    let mut before = 0;
+    for equal in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let t = equal.len() as f64;
+        equal.iter().for_each(|&i| ranks[i] = before as f64 + (t + 1.0) / 2.0);
+        ties += t * t * t - t;
+        before += equal.len();
+    }
+    (ranks, ties)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_share_their_ranks() {
+        let (ranks, ties) = ranks(&[3.0, 1.0, 3.0, 2.0, 3.0]);
+        assert_eq!(ranks, [4.0, 1.0, 4.0, 2.0, 4.0]);
+        assert_eq!(ties, 24.0);
+    }
+}
