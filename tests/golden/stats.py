@@ -23,7 +23,7 @@ samples = [
     rng.normal(0.0, 1, 30),
     rng.normal(0.4, 1, 50),
     rng.normal(0.1, 1, 120),
-    np.round(rng.normal(0.3, 1, 40), 1),  # equal sizes and zeros
+    np.round(rng.normal(0.3, 1, 90), 1),  # equal sizes and zeros
     np.array([0.0, 1.0, 2.0, -1.0, 3.0, 0.0, 4.5]),
     rng.normal(3.0, 1, 80),
 ]

@@ -239,7 +239,8 @@ mod tests {
         let error = |text: &str| {
             Experiment::parse(&format!("data = \"d.parquet\"\n{text}")).unwrap_err().to_string()
         };
-        assert!(error("seedz = 3").contains("did you mean `seeds`?"), "{}", error("seedz = 3"));
+        let typo = error("gruops = [3]");
+        assert!(typo.contains("did you mean `groups`?"), "{typo}");
         assert_eq!(error("methods = [\"knm\"]"), "there is no method `knm`; did you mean `knn`?");
         assert!(error("[parameters.knn]\ncolour = 1").contains("unknown field `colour`"));
         assert_eq!(error("groups = []"), "`groups` must be at least one, got none");

@@ -1,12 +1,13 @@
 //! Wilcoxon's signed-rank test: whether paired differences lie around 0, two-sided.
 //!
 //! ```text
-//! W⁺ = Σ ranks of |d_i| over d_i > 0;   exact for n ≤ 50 without equal |d_i|, otherwise normal with
-//! mean n(n+1)/4 and variance n(n+1)(2n+1)/24 − Σ(t³ − t)/48
+//! W⁺ = Σ ranks of |d_i| over d_i > 0;   exact for n ≤ 50, otherwise normal with mean n(n+1)/4 and
+//! variance n(n+1)(2n+1)/24 − Σ(t³ − t)/48
 //! ```
 //!
-//! Differences of 0 say nothing and are left out (Wilcoxon 1945). As SciPy's `wilcoxon` with its
-//! defaults.
+//! Differences of 0 say nothing and are left out (Wilcoxon 1945). As SciPy's `wilcoxon`, which turns
+//! to the normal distribution at 14 where some |d_i| are equal; here the distribution of W⁺ over all
+//! signs is counted with the shared ranks as they are.
 
 use super::ranks;
 use statrs::function::erf::erfc;
@@ -37,9 +38,8 @@ pub fn wilcoxon(differences: &[f64]) -> Wilcoxon {
     let positive: f64 = kept.iter().zip(&ranks).filter(|(d, _)| **d > 0.0).map(|(_, r)| r).sum();
     let all = (n * (n + 1)) as f64 / 2.0;
     let smaller = positive.min(all - positive);
-    let exact = n <= EXACT && ties == 0.0 && n == differences.len();
-    let p = if exact {
-        2.0 * lower_tail(n, smaller as usize)
+    let p = if n <= EXACT {
+        2.0 * lower_tail(&ranks, smaller)
     } else {
         let n = n as f64;
         let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
@@ -50,16 +50,17 @@ pub fn wilcoxon(differences: &[f64]) -> Wilcoxon {
 }
 
 /// Pr(W⁺ ≤ w) when every sign is a fair coin: of 2ⁿ signs, those whose positive ranks add up to at
-/// most w.
-fn lower_tail(n: usize, w: usize) -> f64 {
-    let mut ways = vec![0.0f64; w + 1];
+/// most w. Shared ranks are halves, so everything is counted twice.
+fn lower_tail(ranks: &[f64], w: f64) -> f64 {
+    let most = (2.0 * w) as usize;
+    let mut ways = vec![0.0f64; most + 1];
     ways[0] = 1.0;
-    for rank in 1..=n {
-        for sum in (rank..=w).rev() {
+    for rank in ranks.iter().map(|r| (2.0 * r) as usize) {
+        for sum in (rank..=most).rev() {
             ways[sum] += ways[sum - rank];
         }
     }
-    ways.iter().sum::<f64>() / (n as f64).exp2()
+    ways.iter().sum::<f64>() / (ranks.len() as f64).exp2()
 }
 
 /// Holm's correction of several p-values: each as it would be were it tested with all the others.
