@@ -23,15 +23,26 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`gromov`] | entropic Gromov–Wasserstein, plain and fused |
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
+//! | [`sinkhorn`] | entropic optimal transport |
 
+mod barycentre;
 mod constant;
+mod eot;
+pub mod gromov;
+mod gw;
 pub mod kernel;
 mod knn;
 pub mod prepare;
+mod ridge_cost;
+pub mod sinkhorn;
+mod wide;
 
 pub use constant::{Mean, PairedMean};
+pub use eot::Eot;
+pub use gw::{FusedGw, Gw};
 pub use knn::{Knn, Weights};
 
 use bridged::math::{Seed, Watch};
@@ -109,6 +120,9 @@ baselines! {
     Mean("mean", Y, "the mean of the y pool, whatever the input"),
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+    Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
+    Gw("gw", Both, "GW: entropic Gromov-Wasserstein matching of the two pools, without the pairs"),
+    FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
 }
 
 impl Method for BaselineSpec {
