@@ -33,7 +33,7 @@ use crate::gromov::{Gromov, Spaces, mean_squares};
 use crate::kernel::squared_distances;
 use crate::prepare::Standard;
 use crate::ridge_cost::{RidgeCost, typical};
-use crate::sinkhorn::Eps;
+use crate::sinkhorn::{Eps, on_behalf_of};
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -185,7 +185,8 @@ impl Search {
         let spaces = Spaces { c1: &c1, c2: &c2, p: &p, q: &q, linear: linear_cost };
         let eps = self.eps.or_auto(self.method, 0.05 * typical(&spaces.first_cost()))?;
         let solver = Gromov { eps, max_iter: self.max_iter, tol: self.tol, ..Default::default() };
-        let found = solver.run(spaces, &mut |done| stage.step(done))?;
+        let found =
+            solver.run(spaces, &mut |done| stage.step(done)).map_err(on_behalf_of(self.method))?;
         let (linear, alpha) = match linear {
             Some((cost, _, alpha)) => (Some(cost), alpha),
             None => (None, 1.0),
@@ -244,5 +245,73 @@ impl Space {
         let mut all = squared_distances(scores.view(), self.rows.view());
         all.par_iter_mut().for_each(|d| *d = d.sqrt() / self.mean);
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eot::testing::*;
+    use rand::RngExt;
+
+    #[test]
+    fn the_grid_is_that_of_the_paper() {
+        assert_eq!(Gw::grid().len(), 9);
+        let text = r#"{"eps": "auto", "max_iter": 800, "tol": 1e-9}"#;
+        assert!(Gw::grid().contains(&serde_json::from_str(text).unwrap()));
+    }
+
+    /// Blobs of different sizes and spacing, the second pool a rotation of the first: distances
+    /// alone tell which is which.
+    fn rotated() -> (Matrix, Matrix) {
+        let mut rng = Seed(5).rng();
+        let centres = [[0.0, 0.0], [4.0, 0.0], [0.0, 9.0]];
+        let x = Matrix::from_fn(60, 2, |i, j| centres[i % 3][j] + rng.random::<f32>() - 0.5);
+        let y = Matrix::from_fn(60, 2, |i, j| 3.0 * [-x.row(i)[1], x.row(i)[0]][j] + 40.0);
+        (x, y)
+    }
+
+    #[test]
+    fn without_pairs_it_finds_a_rotation() {
+        let (x, y) = rotated();
+        let fitted = fit(&Gw::default(), &x, &y, 1);
+        assert_eq!(right(&fitted.predict_pool(x.view()).unwrap(), &y, 3), 1.0);
+    }
+
+    #[test]
+    fn the_pairs_decide_where_distances_cannot() {
+        // An equilateral triangle of blobs: any matching keeps the distances.
+        let mut rng = Seed(6).rng();
+        let mut blob = |i: usize, j: usize| 5.0 * f32::from(i % 3 == j) + rng.random::<f32>();
+        let x = Matrix::from_fn(45, 3, &mut blob);
+        let y = Matrix::from_fn(30, 3, &mut blob);
+        let fused = fit(&FusedGw::default(), &x, &y, 3);
+        assert_eq!(right(&fused.predict_pool(x.view()).unwrap(), &y, 3), 1.0);
+    }
+
+    #[test]
+    fn small_pools_single_rows_and_stopping_are_no_trouble() {
+        let fused = FusedGw::default();
+        let sharp = Gw { eps: Eps::Value(1e-3), ..Default::default() };
+        for method in [&Gw::default() as &dyn Method, &sharp, &fused] {
+            works_on_the_smallest_and_dullest_pools(method);
+            a_row_alone_is_predicted_as_among_others(method);
+            can_be_stopped(method);
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        for bad in [0.0, -1.0, f64::NAN] {
+            let eps = Eps::Value(bad);
+            let said = error(&Gw { eps, ..Default::default() });
+            assert!(said.starts_with("gw: `eps` must be \"auto\" or a positive number"), "{said}");
+            let said = error(&FusedGw { eps, ..Default::default() });
+            assert!(said.starts_with("fused-gw: `eps`"), "{said}");
+        }
+        let said = error(&FusedGw { alpha: 1.5, ..Default::default() });
+        assert!(said.starts_with("fused-gw: `alpha` must be between 0 and 1"), "{said}");
+        assert!(error(&Gw { max_iter: 0, ..Default::default() }).starts_with("gw: `max_iter`"));
+        assert!(error(&Gw { tol: f64::NAN, ..Default::default() }).starts_with("gw: `tol`"));
     }
 }

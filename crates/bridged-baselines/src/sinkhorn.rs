@@ -92,6 +92,18 @@ impl Eps {
     }
 }
 
+/// Puts the name of a method that uses this solver into its errors.
+pub(crate) fn on_behalf_of(method: &'static str) -> impl Fn(MethodError) -> MethodError {
+    move |mut error| {
+        if let MethodError::BadParameter { method: name, .. }
+        | MethodError::NoSolution { method: name, .. } = &mut error
+        {
+            *name = method;
+        }
+        error
+    }
+}
+
 /// Entropic transport by Sinkhorn's iteration.
 ///
 /// ```
