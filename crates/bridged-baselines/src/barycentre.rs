@@ -40,6 +40,22 @@ impl Barycentre {
     }
 }
 
+/// Runs `predict` on rows that are filled up with zeros to whole bands, and cuts that off again.
+///
+/// A product of matrices may sum in another order for one row than for many; in whole bands a row
+/// is summed in one way, so the bits of its prediction do not depend on what is asked with it.
+pub(crate) fn in_full_bands(
+    rows: MatrixRef<'_>,
+    predict: impl FnOnce(MatrixRef<'_>) -> Matrix,
+) -> Matrix {
+    const BAND: usize = 128;
+    let mut full = rows.data().to_vec();
+    full.resize(rows.rows().next_multiple_of(BAND) * rows.cols(), 0.0);
+    let height = full.len() / rows.cols();
+    let full = Matrix::new(height, rows.cols(), full).expect("whole rows were added");
+    predict(full.view()).view().slice(0..rows.rows()).to_matrix()
+}
+
 wide! {
     /// From costs to weights that sum to 1.
     fn softmax(row: &mut [f64], g: &[f64], inverse: f64) {

@@ -25,7 +25,7 @@
 //! published experiment code replaced the tuned ε by 5 % of a median cost whatever the grid said, and
 //! coupled the rows of the test to y; here a given ε is honoured, and the x pool is coupled.
 
-use crate::barycentre::Barycentre;
+use crate::barycentre::{Barycentre, in_full_bands};
 use crate::ridge_cost::RidgeCost;
 use crate::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
@@ -111,7 +111,8 @@ impl Method for Eot {
             let sinkhorn =
                 Sinkhorn { eps: warmer, tol: 1e-3 / (b.len() as f64).sqrt(), max_iter: 100 };
             let task = Task { cost: &pool, a: &a, b: &b, start: Some((&f, &g)), buffer };
-            let mut found = sinkhorn.run(task, &mut |_| stage.step(0))?;
+            let mut found =
+                sinkhorn.run(task, &mut |_| stage.step(0)).map_err(on_behalf_of(NAME))?;
             (f, g) = (std::mem::take(&mut found.f), std::mem::take(&mut found.g));
             buffer = found.into_plan();
         }
@@ -144,7 +145,7 @@ pub(crate) fn check_limits(
 impl Predictor for Fitted {
     fn predict(&self, rows: MatrixRef<'_>) -> Result<Matrix, MethodError> {
         MethodError::check_rows(NAME, rows, self.cols)?;
-        Ok(self.map.map(self.cost.of(rows)))
+        Ok(in_full_bands(rows, |rows| self.map.map(self.cost.of(rows))))
     }
 }
 
