@@ -23,12 +23,18 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`gromov`] | entropic Gromov–Wasserstein, plain and fused |
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
+//! | [`sinkhorn`] | entropic optimal transport |
 
 mod cca;
+mod barycentre;
 mod constant;
+mod eot;
+pub mod gromov;
+mod gw;
 pub mod kernel;
 pub mod kernel_ridge;
 mod knn;
@@ -40,9 +46,14 @@ mod pls;
 pub mod prepare;
 mod ridge;
 mod subspace;
+mod ridge_cost;
+pub mod sinkhorn;
+mod wide;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
+pub use eot::Eot;
+pub use gw::{FusedGw, Gw};
 pub use knn::{Knn, Weights};
 pub use laprls::Laprls;
 pub use manifold::{Kernel, Laplacian};
@@ -131,6 +142,9 @@ baselines! {
     Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
+    Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
+    Gw("gw", Both, "GW: entropic Gromov-Wasserstein matching of the two pools, without the pairs"),
+    FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
 }
 
 impl Method for BaselineSpec {
