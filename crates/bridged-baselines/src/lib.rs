@@ -24,10 +24,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
+//! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 
 mod constant;
 pub mod kernel;
+pub mod kernel_ridge;
 mod knn;
 pub mod prepare;
 
