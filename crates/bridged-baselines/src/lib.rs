@@ -30,10 +30,13 @@
 mod constant;
 pub mod kernel;
 pub mod kernel_ridge;
+mod kmm;
+mod kmm_weights;
 mod knn;
 pub mod prepare;
 
 pub use constant::{Mean, PairedMean};
+pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 
 use bridged::math::{Seed, Watch};
@@ -111,6 +114,7 @@ baselines! {
     Mean("mean", Y, "the mean of the y pool, whatever the input"),
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+    Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
 }
 
 impl Method for BaselineSpec {
