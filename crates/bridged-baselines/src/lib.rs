@@ -28,6 +28,9 @@
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 
 mod constant;
+mod em;
+mod em_model;
+mod em_rows;
 pub mod kernel;
 pub mod kernel_ridge;
 mod kmm;
@@ -36,6 +39,7 @@ mod knn;
 pub mod prepare;
 
 pub use constant::{Mean, PairedMean};
+pub use em::Em;
 pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 
@@ -115,6 +119,7 @@ baselines! {
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
     Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
+    Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
 }
 
 impl Method for BaselineSpec {
