@@ -46,6 +46,19 @@ impl Width {
         if gamma.is_finite() { gamma } else { 1.0 }
     }
 
+    /// γ for these rows where a given σ or γ counts in medians: distances are first divided by the
+    /// median distance of different rows.
+    ///
+    /// So a number means the same in any unit and dimension. At the median distance the kernel is
+    /// e^(−1/2) for σ = 1, e^(−2) for σ = ½, and e^(−1) for the median heuristic.
+    pub fn gamma_in_medians(self, x: MatrixRef<'_>) -> f64 {
+        let gamma = match self {
+            Width::Median | Width::Scale => self.gamma(x),
+            Width::Sigma(_) | Width::Gamma(_) => self.gamma(x) / median_squared_distance(x),
+        };
+        if gamma.is_finite() { gamma } else { 1.0 }
+    }
+
     /// Whether the number that was given, if any, is positive.
     pub fn is_valid(self) -> bool {
         match self {
@@ -150,6 +163,10 @@ mod tests {
         let median = values[values.len() / 2];
         assert!((median - (-1.0f64).exp()).abs() < 0.01, "{median}");
         assert_eq!(Width::Sigma(2.0).gamma(x.view()), 0.125);
+        for (width, factor) in [(Width::Sigma(1.0), 0.5), (Width::Gamma(3.0), 3.0)] {
+            assert!((width.gamma_in_medians(x.view()) / gamma - factor).abs() < 1e-12);
+        }
+        assert_eq!(Width::Median.gamma_in_medians(x.view()), gamma);
     }
 
     #[test]
@@ -158,6 +175,7 @@ mod tests {
         for width in [Width::Median, Width::Scale] {
             assert_eq!(width.gamma(x.view()), 1.0);
         }
+        assert_eq!(Width::Sigma(0.5).gamma_in_medians(x.view()), 1.0);
         assert_eq!(Width::Median.gamma(Matrix::zeros(1, 3).view()), 1.0);
         assert!(!Width::Sigma(0.0).is_valid() && !Width::Gamma(f64::NAN).is_valid());
     }

@@ -37,6 +37,11 @@ pub mod gromov;
 mod gw;
 pub mod kernel;
 pub mod kernel_ridge;
+mod em;
+mod em_model;
+mod em_rows;
+mod kmm;
+mod kmm_weights;
 mod knn;
 mod laprls;
 mod linear;
@@ -54,6 +59,8 @@ pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
 pub use eot::Eot;
 pub use gw::{FusedGw, Gw};
+pub use em::Em;
+pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 pub use laprls::Laprls;
 pub use manifold::{Kernel, Laplacian};
@@ -145,6 +152,8 @@ baselines! {
     Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
     Gw("gw", Both, "GW: entropic Gromov-Wasserstein matching of the two pools, without the pairs"),
     FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
+    Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
+    Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
 }
 
 impl Method for BaselineSpec {
