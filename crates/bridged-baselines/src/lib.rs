@@ -25,14 +25,18 @@
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
+//! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
 mod constant;
 pub mod kernel;
 mod knn;
 pub mod prepare;
+pub mod svr;
+mod tsvr;
 
 pub use constant::{Mean, PairedMean};
 pub use knn::{Knn, Weights};
+pub use tsvr::Tsvr;
 
 use bridged::math::{Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -109,6 +113,7 @@ baselines! {
     Mean("mean", Y, "the mean of the y pool, whatever the input"),
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+    Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
 }
 
 impl Method for BaselineSpec {
