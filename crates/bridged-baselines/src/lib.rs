@@ -28,6 +28,7 @@
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`sinkhorn`] | entropic optimal transport |
+//! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
 mod cca;
 mod barycentre;
@@ -54,6 +55,8 @@ mod subspace;
 mod ridge_cost;
 pub mod sinkhorn;
 mod wide;
+pub mod svr;
+mod tsvr;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
@@ -68,6 +71,7 @@ pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;
 pub use subspace::Components;
+pub use tsvr::Tsvr;
 
 use bridged::math::{Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -154,6 +158,7 @@ baselines! {
     FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
     Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
     Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
+    Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
 }
 
 impl Method for BaselineSpec {
