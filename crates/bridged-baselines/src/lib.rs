@@ -24,11 +24,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
+//! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 
 mod constant;
 pub mod kernel;
 mod knn;
+pub mod nn;
 pub mod prepare;
 
 pub use constant::{Mean, PairedMean};
