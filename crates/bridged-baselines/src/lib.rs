@@ -28,12 +28,16 @@
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 
 mod constant;
+mod fixmatch;
+mod gcn;
 pub mod kernel;
 mod knn;
 pub mod nn;
 pub mod prepare;
 
 pub use constant::{Mean, PairedMean};
+pub use fixmatch::FixMatch;
+pub use gcn::Gcn;
 pub use knn::{Knn, Weights};
 
 use bridged::math::{Seed, Watch};
@@ -111,6 +115,8 @@ baselines! {
     Mean("mean", Y, "the mean of the y pool, whatever the input"),
     PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
+    Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
+    FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
 }
 
 impl Method for BaselineSpec {

@@ -45,6 +45,9 @@ mod batches;
 mod dense;
 mod loss;
 mod mlp;
+mod noise;
+mod record;
+mod sparse;
 
 pub use activation::{Mask, Sharing};
 pub use adam::{Adam, follow};
@@ -53,6 +56,9 @@ pub use batches::{Epochs, gather, resample};
 pub use dense::Linear;
 pub use loss::{squared_error, weighted_squared_error};
 pub use mlp::{Mlp, Tape};
+pub use noise::Noise;
+pub use record::{Range, Record};
+pub use sparse::Sparse;
 
 use bridged::math::linalg::Scalar;
 use std::fmt::Debug;
@@ -116,28 +122,4 @@ impl Real for f64 {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    use bridged::math::Seed;
-    use rand::RngExt;
-
-    /// Uniform on ±1.
-    pub(crate) fn random(n: usize, seed: u64) -> Vec<f64> {
-        let mut rng = Seed(seed).rng();
-        (0..n).map(|_| 2.0 * rng.random::<f64>() - 1.0).collect()
-    }
-
-    /// Asserts that `gradient` is that of `f` at `at`, by central differences.
-    pub(crate) fn assert_gradient(at: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) {
-        const STEP: f64 = 1e-6;
-        let scale = gradient.iter().fold(1e-3f64, |m, g| m.max(g.abs()));
-        let mut moved = at.to_vec();
-        for (i, g) in gradient.iter().enumerate() {
-            moved[i] = at[i] + STEP;
-            let above = f(&moved);
-            moved[i] = at[i] - STEP;
-            let slope = (above - f(&moved)) / (2.0 * STEP);
-            moved[i] = at[i];
-            assert!((slope - g).abs() < 1e-6 * scale, "{i}: {g} instead of {slope}");
-        }
-    }
-}
+pub(crate) mod testing;
