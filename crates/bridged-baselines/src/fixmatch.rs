@@ -293,8 +293,9 @@ mod tests {
         let sample = smallest_setting();
         let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
         let fit = |conf_threshold, lambda_u_max| {
-            let max_iter = 100;
-            let method = FixMatch { conf_threshold, lambda_u_max, max_iter, ..FixMatch::default() };
+            let (hidden, max_iter) = (32, 60);
+            let rest = FixMatch::default();
+            let method = FixMatch { conf_threshold, lambda_u_max, hidden, max_iter, ..rest };
             method.train(problem, Seed(2), &Silent).unwrap()
         };
         let (never, always, alone) = (fit(0.0, 1.0), fit(1e3, 1.0), fit(1e3, 0.0));
@@ -316,7 +317,7 @@ mod tests {
 
     #[test]
     fn odd_pools_and_bad_parameters_are_met_without_nan() {
-        assert_survives(&FixMatch { max_iter: 20, ..FixMatch::default() });
+        assert_survives(&FixMatch { max_iter: 5, hidden: 8, ..FixMatch::default() });
         assert_eq!(FixMatch::grid().len(), 96);
         let sample = smallest_setting();
         let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);

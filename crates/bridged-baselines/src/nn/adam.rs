@@ -60,12 +60,15 @@ impl<T: Real> Adam<T> {
             *v = b2 * *v + c2 * g * g;
             *p = kept * *p - rate * *m / (v.sqrt() * root + eps);
         };
+        let part = |params: &mut [T], grads: &[T], mean: &mut [T], square: &mut [T]| {
+            params.iter_mut().zip(grads).zip(mean).zip(square).for_each(update);
+        };
+        if params.len() <= CHUNK {
+            return part(params, grads, &mut self.mean, &mut self.square);
+        }
         let states = self.mean.par_chunks_mut(CHUNK).zip(self.square.par_chunks_mut(CHUNK));
-        params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK)).zip(states).for_each(
-            |((params, grads), (mean, square))| {
-                params.iter_mut().zip(grads).zip(mean).zip(square).for_each(update);
-            },
-        );
+        let chunks = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK)).zip(states);
+        chunks.for_each(|((params, grads), (mean, square))| part(params, grads, mean, square));
     }
 }
 
