@@ -26,6 +26,7 @@
 //! | [`gromov`] | entropic Gromov–Wasserstein, plain and fused |
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
+//! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`sinkhorn`] | entropic optimal transport |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
@@ -36,6 +37,8 @@ mod constant;
 mod eot;
 pub mod gromov;
 mod gw;
+mod fixmatch;
+mod gcn;
 pub mod kernel;
 pub mod kernel_ridge;
 mod em;
@@ -49,6 +52,7 @@ mod linear;
 mod manifold;
 mod nearest_pair;
 mod pls;
+pub mod nn;
 pub mod prepare;
 mod ridge;
 mod subspace;
@@ -64,6 +68,8 @@ pub use eot::Eot;
 pub use gw::{FusedGw, Gw};
 pub use em::Em;
 pub use kmm::Kmm;
+pub use fixmatch::FixMatch;
+pub use gcn::Gcn;
 pub use knn::{Knn, Weights};
 pub use laprls::Laprls;
 pub use manifold::{Kernel, Laplacian};
@@ -159,6 +165,8 @@ baselines! {
     Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
     Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
     Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
+    Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
+    FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
 }
 
 impl Method for BaselineSpec {
