@@ -31,19 +31,19 @@
 //! | [`sinkhorn`] | entropic optimal transport |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
-mod cca;
 mod barycentre;
+mod cca;
 mod constant;
-mod eot;
-pub mod gromov;
-mod gw;
-mod fixmatch;
-mod gcn;
-pub mod kernel;
-pub mod kernel_ridge;
 mod em;
 mod em_model;
 mod em_rows;
+mod eot;
+mod fixmatch;
+mod gcn;
+pub mod gromov;
+mod gw;
+pub mod kernel;
+pub mod kernel_ridge;
 mod kmm;
 mod kmm_weights;
 mod knn;
@@ -51,25 +51,25 @@ mod laprls;
 mod linear;
 mod manifold;
 mod nearest_pair;
-mod pls;
 pub mod nn;
+mod pls;
 pub mod prepare;
 mod ridge;
-mod subspace;
 mod ridge_cost;
 pub mod sinkhorn;
-mod wide;
+mod subspace;
 pub mod svr;
 mod tsvr;
+mod wide;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
-pub use eot::Eot;
-pub use gw::{FusedGw, Gw};
 pub use em::Em;
-pub use kmm::Kmm;
+pub use eot::Eot;
 pub use fixmatch::FixMatch;
 pub use gcn::Gcn;
+pub use gw::{FusedGw, Gw};
+pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 pub use laprls::Laprls;
 pub use manifold::{Kernel, Laplacian};
@@ -151,22 +151,22 @@ macro_rules! baselines {
 
 // Name, the rows it learns from besides the pairs, and what it is.
 baselines! {
-    Mean("mean", Y, "the mean of the y pool, whatever the input"),
-    PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
     Laprls("laprls", X, "LapRLS: kernel least squares that are smooth along the x pool"),
+    Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
+    Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
+    FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
+    Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
+    Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
+    Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
+    Gw("gw", Both, "GW: entropic Gromov-Wasserstein matching of the two pools, without the pairs"),
+    FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
+    Mean("mean", Y, "the mean of the y pool, whatever the input"),
+    PairedMean("paired-mean", Pairs, "the mean of the paired outputs, whatever the input"),
     NearestPair("nearest-pair", Y, "the nearest pair, and the mean of the y rows around its output"),
     Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
-    Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
-    Gw("gw", Both, "GW: entropic Gromov-Wasserstein matching of the two pools, without the pairs"),
-    FusedGw("fused-gw", Both, "GW that also minds where the ridge map of the pairs sends a row"),
-    Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
-    Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
-    Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
-    Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
-    FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
 }
 
 impl Method for BaselineSpec {

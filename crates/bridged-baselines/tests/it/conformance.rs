@@ -7,7 +7,7 @@ use bridged::{Method, MethodError, Problem};
 use bridged_baselines::{BaselineSpec, Uses};
 
 /// Those that have nothing to iterate and so nothing to report.
-const INSTANT: [&str; 4] = ["mean", "paired-mean", "knn", "nearest-pair"];
+const INSTANT: [&str; 3] = ["mean", "paired-mean", "knn"];
 /// Those that no pair tells what belongs together, or that ignore the input.
 const BLIND: [&str; 3] = ["mean", "paired-mean", "gw"];
 
