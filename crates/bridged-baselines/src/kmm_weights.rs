@@ -209,6 +209,14 @@ mod tests {
                 assert!((b - 0.999).abs() < 1e-5, "{m} rows: {b}");
             }
         }
+        let (kernel, kappa) = problem(6, 2, 4.0, 3);
+        let twice = [0, 1, 2, 3, 4, 5, 3, 0, 3];
+        let repeated: Vec<f64> =
+            twice.iter().flat_map(|&i| twice.map(|j| kernel[i * 6 + j])).collect();
+        let beta = match_means("kmm", &repeated, &twice.map(|i| 1.5 * kappa[i]), limits).unwrap();
+        for (i, j) in [(0, 7), (3, 6), (3, 8)] {
+            assert!((beta[i] - beta[j]).abs() < 1e-4, "{beta:?}");
+        }
         // Wide kernels are singular up to rounding, at any size.
         for m in [5, 28, 60] {
             for gamma in [1e-9, 1e-3, 0.1, 1e3] {
