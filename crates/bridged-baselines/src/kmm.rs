@@ -28,7 +28,7 @@ use crate::kernel::{Width, rbf};
 use crate::kernel_ridge::{self, KernelRidge};
 use crate::kmm_weights::{Limits, match_means};
 use crate::prepare::Standard;
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +122,7 @@ impl Side {
         spec: &Kmm,
         pool: MatrixRef<'_>,
         paired: impl IntoIterator<Item = usize>,
+        tick: impl FnMut() -> Result<(), Cancelled>,
     ) -> Result<Self, MethodError> {
         let standard = Standard::fit(pool);
         let pool = standard.apply(pool);
@@ -133,7 +134,7 @@ impl Side {
         let kappa: Vec<f64> =
             across.chunks_exact(pool.rows()).map(|r| share * r.iter().sum::<f64>()).collect();
         let limits = Limits { bound: spec.bound, eps: spec.eps };
-        let weights = match_means(NAME, &kernel, &kappa, limits)?;
+        let weights = match_means(NAME, &kernel, &kappa, limits, tick)?;
         Ok(Self { standard, rows, gamma, kernel, weights })
     }
 }
@@ -154,11 +155,14 @@ impl Method for Kmm {
     ) -> Result<Box<dyn Predictor>, MethodError> {
         problem.check()?;
         self.check()?;
-        let stage = Stage::begin(watch, NAME, Some(3))?;
-        let x = Side::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x))?;
-        stage.step(1)?;
-        let y = Side::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y))?;
-        stage.step(2)?;
+        let stage = Stage::begin(watch, NAME, None)?;
+        let mut steps = 0;
+        let mut tick = || {
+            steps += 1;
+            stage.step(steps)
+        };
+        let x = Side::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x), &mut tick)?;
+        let y = Side::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y), &mut tick)?;
         let weights: Vec<f64> =
             x.weights.iter().zip(&y.weights).map(|(a, b)| 0.5 * (a + b)).collect();
         let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
@@ -169,7 +173,6 @@ impl Method for Kmm {
                     reason: format!("the ridge `alpha` = {} is lost in rounding ({e})", self.alpha),
                     remedy: "raise it to 1e-8 or more".to_string(),
                 })?;
-        stage.step(3)?;
         Ok(Box::new(Fitted { standard: x.standard, rows: x.rows, gamma: x.gamma, ridge }))
     }
 }
@@ -201,7 +204,7 @@ mod tests {
             centre + ((i * 7 + j * 3) % 5) as f32 * 0.1
         });
         let spec = Kmm { eps: 0.0, ..Kmm::default() };
-        let side = Side::fit(&spec, pool.view(), (0..8).chain(50..52)).unwrap();
+        let side = Side::fit(&spec, pool.view(), (0..8).chain(50..52), || Ok(())).unwrap();
         let second: f64 = side.weights[8..].iter().sum();
         assert!((8.0..9.5).contains(&second), "{:?}", side.weights); // unweighted: 2
     }
