@@ -342,6 +342,17 @@ mod tests {
     }
 
     #[test]
+    fn results_do_not_depend_on_the_number_of_threads() {
+        let s = Mixture { separation: 3.0, ..Mixture::default() }
+            .draw(Sizes { x: 1100, y: 200, test: 20, pairs: Pairs::Stratified(2) }, Seed(4));
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| fit(&Em::default(), problem(&s)).predict(s.test_x.view()).unwrap())
+        };
+        assert_eq!(on(1), on(4));
+    }
+
+    #[test]
     fn a_single_pair_predicts_the_mean_of_the_pool() {
         let (x, y) = (Matrix::from_rows(&[[1.0], [2.0]]), Matrix::from_rows(&[[1.0], [5.0]]));
         let fitted = fit(&Em::default(), Problem::new(x.view(), y.view(), &[(0, 0)]));

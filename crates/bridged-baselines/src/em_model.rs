@@ -112,37 +112,48 @@ impl Gaussians {
     /// The means and variances of highest likelihood for given responsibilities.
     fn maximise(&mut self, rows: &Rows<'_>, responsibilities: &[f64], floor: f64) {
         let (q, k) = (rows.q, self.means.len() / rows.q);
-        let share = |i: usize, t: usize| responsibilities[rows.unit[i] as usize * k + t];
-        // Σ_i r_it term(i, t, c), folded over blocks in order.
-        let sums = |width: usize, term: &(dyn Fn(usize, usize, usize) -> f64 + Sync)| {
-            let parts = map_blocks(rows.unit.len(), |range| {
-                let mut part = vec![0.0; k * width];
-                for i in range {
-                    for t in 0..k {
-                        let r = share(i, t);
-                        if r > 0.0 {
-                            let part = &mut part[t * width..(t + 1) * width];
-                            part.iter_mut().enumerate().for_each(|(c, p)| *p += r * term(i, t, c));
-                        }
-                    }
-                }
-                part
-            });
-            parts.into_iter().fold(vec![0.0; k * width], |mut total, part| {
-                total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
-                total
-            })
-        };
-        let counts = sums(1, &|_, _, _| 1.0);
-        let first = sums(q, &|i, _, c| rows.data[i * q + c]);
+        let weighted = Weighted { unit: rows.unit, responsibilities, k };
+        let counts = weighted.sums(1, |_, _, _| 1.0);
+        let first = weighted.sums(q, |i, _, c| rows.data[i * q + c]);
         for at in (0..k * q).filter(|at| counts[at / q] > LEAST_COUNT) {
             self.means[at] = first[at] / counts[at / q];
         }
         let means = &self.means;
-        let second = sums(q, &|i, t, c| (rows.data[i * q + c] - means[t * q + c]).powi(2));
+        let second = weighted.sums(q, |i, t, c| (rows.data[i * q + c] - means[t * q + c]).powi(2));
         for at in (0..k * q).filter(|at| counts[at / q] > LEAST_COUNT) {
             self.variances[at] = (second[at] / counts[at / q]).max(floor);
         }
+    }
+}
+
+/// Rows with the responsibilities of their units, (units, k).
+struct Weighted<'a> {
+    unit: &'a [u32],
+    responsibilities: &'a [f64],
+    k: usize,
+}
+
+impl Weighted<'_> {
+    /// Σ_i r_it term(i, t, c), (k, width), folded over blocks in order.
+    fn sums(&self, width: usize, term: impl Fn(usize, usize, usize) -> f64 + Sync) -> Vec<f64> {
+        let zeros = || vec![0.0; self.k * width];
+        let parts = map_blocks(self.unit.len(), |range| {
+            let mut part = zeros();
+            for i in range {
+                let shares = &self.responsibilities[self.unit[i] as usize * self.k..][..self.k];
+                for (t, part) in part.chunks_exact_mut(width).enumerate() {
+                    if shares[t] > 0.0 {
+                        let sums = part.iter_mut().enumerate();
+                        sums.for_each(|(c, p)| *p += shares[t] * term(i, t, c));
+                    }
+                }
+            }
+            part
+        });
+        parts.into_iter().fold(zeros(), |mut total, part| {
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+            total
+        })
     }
 }
 

@@ -46,17 +46,15 @@ impl Width {
         if gamma.is_finite() { gamma } else { 1.0 }
     }
 
-    /// γ for these rows where a given σ or γ counts in medians: distances are first divided by the
-    /// median distance of different rows.
+    /// γ for these rows where a given σ is in units of the median heuristic: 1 is that heuristic.
     ///
-    /// So a number means the same in any unit and dimension. At the median distance the kernel is
-    /// e^(−1/2) for σ = 1, e^(−2) for σ = ½, and e^(−1) for the median heuristic.
-    pub fn gamma_in_medians(self, x: MatrixRef<'_>) -> f64 {
-        let gamma = match self {
-            Width::Median | Width::Scale => self.gamma(x),
-            Width::Sigma(_) | Width::Gamma(_) => self.gamma(x) / median_squared_distance(x),
-        };
-        if gamma.is_finite() { gamma } else { 1.0 }
+    /// So a σ means the same in any unit and dimension: at the median distance the kernel is e⁻¹ for
+    /// 1 and e⁻⁴ for ½.
+    pub fn relative_gamma(self, x: MatrixRef<'_>) -> f64 {
+        match self {
+            Width::Sigma(sigma) => (Width::Median.gamma(x) / (sigma * sigma)).min(f64::MAX),
+            other => other.gamma(x),
+        }
     }
 
     /// Whether the number that was given, if any, is positive.
@@ -163,10 +161,8 @@ mod tests {
         let median = values[values.len() / 2];
         assert!((median - (-1.0f64).exp()).abs() < 0.01, "{median}");
         assert_eq!(Width::Sigma(2.0).gamma(x.view()), 0.125);
-        for (width, factor) in [(Width::Sigma(1.0), 0.5), (Width::Gamma(3.0), 3.0)] {
-            assert!((width.gamma_in_medians(x.view()) / gamma - factor).abs() < 1e-12);
-        }
-        assert_eq!(Width::Median.gamma_in_medians(x.view()), gamma);
+        assert_eq!(Width::Sigma(1.0).relative_gamma(x.view()), gamma);
+        assert_eq!(Width::Sigma(0.5).relative_gamma(x.view()), 4.0 * gamma);
     }
 
     #[test]
@@ -175,7 +171,8 @@ mod tests {
         for width in [Width::Median, Width::Scale] {
             assert_eq!(width.gamma(x.view()), 1.0);
         }
-        assert_eq!(Width::Sigma(0.5).gamma_in_medians(x.view()), 1.0);
+        assert_eq!(Width::Sigma(2.0).relative_gamma(x.view()), 0.25);
+        assert!(Width::Sigma(1e-300).relative_gamma(x.view()).is_finite());
         assert_eq!(Width::Median.gamma(Matrix::zeros(1, 3).view()), 1.0);
         assert!(!Width::Sigma(0.0).is_valid() && !Width::Gamma(f64::NAN).is_valid());
     }

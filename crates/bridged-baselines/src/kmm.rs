@@ -11,11 +11,11 @@
 //! are joined by their mean: it keeps the sum within the bounds of both, and a pair that one pool
 //! asks for is never lost, while a product may vanish for every pair.
 //!
-//! **Width.** Rows are standard scores of their pool, and σ counts in medians: 1 is the median
-//! distance of two rows of the pool ([`Width::gamma_in_medians`], the scale of LapRLS too). The
-//! published experiment code took σ = 0.5 and 1 in plain units, where in 1,280 columns every kernel
-//! value is 0 and the method returns the mean of y. In medians the same two numbers are widths that
-//! see something; the median heuristic is the default.
+//! **Width.** Rows are standard scores of their pool, and σ is in units of the median heuristic, as
+//! in LapRLS: the kernel is exp(−‖a − b‖² / σ²μ²), μ² the median squared distance in the pool
+//! ([`Width::relative_gamma`]). The published experiment code took σ = 0.5 and 1 in plain units,
+//! where in 1,280 columns every kernel value is 0 and the method returns the mean of y; on this
+//! scale the median distance gives e⁻⁴ and e⁻¹. The median heuristic, σ = 1, is the default.
 //!
 //! Cost: O(m n d) for the kernels of m pairs and n pool rows, O(m³) an iteration of the quadratic
 //! program and for the regression. Choose it where pairs were picked with a bias; with a fair
@@ -28,7 +28,7 @@ use crate::kernel::{Width, rbf};
 use crate::kernel_ridge::{self, KernelRidge};
 use crate::kmm_weights::{Limits, match_means};
 use crate::prepare::Standard;
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -61,8 +61,8 @@ pub struct Kmm {
     pub bound: f64,
     /// ε (`kmm_eps`): the mean weight may differ from 1 by this much.
     pub eps: f64,
-    /// How wide the kernels are (`sigma`), in medians: of the weights on both sides, and of the
-    /// regression.
+    /// How wide the kernels are (`sigma`), for the weights of both sides and for the regression.
+    /// `Sigma` is in units of the median heuristic; `Gamma` acts on standard scores.
     pub width: Width,
 }
 
@@ -122,18 +122,19 @@ impl Side {
         spec: &Kmm,
         pool: MatrixRef<'_>,
         paired: impl IntoIterator<Item = usize>,
+        tick: impl FnMut() -> Result<(), Cancelled>,
     ) -> Result<Self, MethodError> {
         let standard = Standard::fit(pool);
         let pool = standard.apply(pool);
         let rows = pool.view().select(paired);
-        let gamma = spec.width.gamma_in_medians(pool.view());
+        let gamma = spec.width.relative_gamma(pool.view());
         let kernel = rbf(rows.view(), rows.view(), gamma);
         let share = rows.rows() as f64 / pool.rows() as f64;
         let across = rbf(rows.view(), pool.view(), gamma);
         let kappa: Vec<f64> =
             across.chunks_exact(pool.rows()).map(|r| share * r.iter().sum::<f64>()).collect();
         let limits = Limits { bound: spec.bound, eps: spec.eps };
-        let weights = match_means(NAME, &kernel, &kappa, limits)?;
+        let weights = match_means(NAME, &kernel, &kappa, limits, tick)?;
         Ok(Self { standard, rows, gamma, kernel, weights })
     }
 }
@@ -154,11 +155,14 @@ impl Method for Kmm {
     ) -> Result<Box<dyn Predictor>, MethodError> {
         problem.check()?;
         self.check()?;
-        let stage = Stage::begin(watch, NAME, Some(3))?;
-        let x = Side::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x))?;
-        stage.step(1)?;
-        let y = Side::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y))?;
-        stage.step(2)?;
+        let stage = Stage::begin(watch, NAME, None)?;
+        let mut steps = 0;
+        let mut tick = || {
+            steps += 1;
+            stage.step(steps)
+        };
+        let x = Side::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x), &mut tick)?;
+        let y = Side::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y), &mut tick)?;
         let weights: Vec<f64> =
             x.weights.iter().zip(&y.weights).map(|(a, b)| 0.5 * (a + b)).collect();
         let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
@@ -169,7 +173,6 @@ impl Method for Kmm {
                     reason: format!("the ridge `alpha` = {} is lost in rounding ({e})", self.alpha),
                     remedy: "raise it to 1e-8 or more".to_string(),
                 })?;
-        stage.step(3)?;
         Ok(Box::new(Fitted { standard: x.standard, rows: x.rows, gamma: x.gamma, ridge }))
     }
 }
@@ -201,7 +204,7 @@ mod tests {
             centre + ((i * 7 + j * 3) % 5) as f32 * 0.1
         });
         let spec = Kmm { eps: 0.0, ..Kmm::default() };
-        let side = Side::fit(&spec, pool.view(), (0..8).chain(50..52)).unwrap();
+        let side = Side::fit(&spec, pool.view(), (0..8).chain(50..52), || Ok(())).unwrap();
         let second: f64 = side.weights[8..].iter().sum();
         assert!((8.0..9.5).contains(&second), "{:?}", side.weights); // unweighted: 2
     }
@@ -220,7 +223,7 @@ mod tests {
         for spec in grid.iter().chain([&Kmm::default()]) {
             let predicted = fit(spec, problem).predict(s.test_x.view()).unwrap();
             let error = mse(predicted.view(), s.test_y.view()).unwrap();
-            assert!(error < 0.6 * constant, "{spec:?}: {error} of {constant}");
+            assert!(error < 0.8 * constant, "{spec:?}: {error} of {constant}");
             let back = fit(spec, problem.flip()).predict(s.test_y.view()).unwrap();
             assert!(back.data().iter().all(|v| v.is_finite()));
         }
@@ -247,6 +250,18 @@ mod tests {
         let single = Matrix::from_rows(&[[2.0]]);
         let fitted = fit(&Kmm::default(), Problem::new(single.view(), single.view(), &[(0, 0)]));
         assert_eq!(fitted.predict(single.view()).unwrap().data(), [2.0]);
+    }
+
+    #[test]
+    fn results_do_not_depend_on_the_number_of_threads() {
+        let s = Mixture { dim_x: 70, ..Mixture::default() }
+            .draw(Sizes { x: 600, y: 200, test: 20, pairs: Pairs::Stratified(3) }, Seed(4));
+        let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| fit(&Kmm::default(), problem).predict(s.test_x.view()).unwrap())
+        };
+        assert_eq!(on(1), on(4));
     }
 
     #[test]

@@ -15,11 +15,15 @@
 //! data", NIPS 2006, equations (5) and (6).
 
 use bridged::MethodError;
+use bridged::math::Cancelled;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, SupportedConeT,
     ZeroConeT,
 };
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
 
 /// What the weights may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,12 +37,15 @@ pub(crate) struct Limits {
 /// What the diagonal of K gains, so that one solution is best.
 const EVEN: f64 = 1e-8;
 
-/// The best weights for K (m, m), row-major, and κ (m); `method` is named in errors.
+/// The best weights for K (m, m), row-major, and κ (m).
+///
+/// `tick` is called in every iteration and may stop it; `method` is named in errors.
 pub(crate) fn match_means(
     method: &'static str,
     kernel: &[f64],
     kappa: &[f64],
     limits: Limits,
+    tick: impl FnMut() -> Result<(), Cancelled>,
 ) -> Result<Vec<f64>, MethodError> {
     let m = kappa.len();
     let least = 1.0 - limits.eps;
@@ -58,24 +65,50 @@ pub(crate) fn match_means(
         reason: format!("the quadratic program of the weights was not solved ({what})"),
         remedy: "widen `eps`, or choose another `width` of the kernel".to_string(),
     };
-    let (constraints, offsets, cones) = constraints(m, limits);
-    let linear: Vec<f64> = kappa.iter().map(|k| -k).collect();
-    let mut solver = DefaultSolver::new(
-        &upper_triangle(kernel, m),
-        &linear,
-        &constraints,
-        &offsets,
-        &cones,
-        settings(),
-    )
-    .map_err(|e| unsolved(e.to_string()))?;
-    solver.solve();
-    let solution = &solver.solution;
-    let solved = matches!(solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved);
-    if !solved || solution.x.iter().any(|b| !b.is_finite()) {
-        return Err(unsolved(format!("{:?}", solution.status)));
+    let (status, beta) = solve(kernel, kappa, limits, tick)?.map_err(unsolved)?;
+    let solved = matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved);
+    if !solved || beta.iter().any(|b| !b.is_finite()) {
+        return Err(unsolved(format!("{status:?}")));
     }
-    Ok(solution.x.iter().map(|b| b.clamp(0.0, limits.bound)).collect())
+    Ok(beta.iter().map(|b| b.clamp(0.0, limits.bound)).collect())
+}
+
+/// How the solver ended and where, or why it would not start.
+type Ending = Result<(SolverStatus, Vec<f64>), String>;
+
+/// Solves on a thread of its own: the solver's callback may borrow nothing, so it asks this thread,
+/// where `tick` is, whether to go on.
+fn solve(
+    kernel: &[f64],
+    kappa: &[f64],
+    limits: Limits,
+    mut tick: impl FnMut() -> Result<(), Cancelled>,
+) -> Result<Ending, Cancelled> {
+    let (ask, asked) = channel::<()>();
+    let (answer, answers) = channel::<bool>();
+    let mut answers = Mutex::new(answers);
+    let mut going = Ok(());
+    let ending = thread::scope(|scope| {
+        let worker = scope.spawn(move || -> Ending {
+            let objective = upper_triangle(kernel, kappa.len());
+            let linear: Vec<f64> = kappa.iter().map(|k| -k).collect();
+            let (a, b, cones) = constraints(kappa.len(), limits);
+            let mut solver = DefaultSolver::new(&objective, &linear, &a, &b, &cones, settings())
+                .map_err(|e| e.to_string())?;
+            solver.set_termination_callback(move |_| {
+                ask.send(()).is_err() || answers.get_mut().is_ok_and(|a| a.recv() != Ok(false))
+            });
+            solver.solve();
+            Ok((solver.solution.status, solver.solution.x))
+        });
+        for () in asked {
+            going = tick();
+            // The solver waits for the answer; should it be gone, so is the question.
+            let _ = answer.send(going.is_err());
+        }
+        worker.join().expect("the solver returns its failures")
+    });
+    going.map(|()| ending)
 }
 
 /// To nine digits where the problem allows it, to seven where K is singular.
@@ -132,6 +165,10 @@ mod tests {
     use rand::RngExt;
     use serde_json::Value;
 
+    fn weights(kernel: &[f64], kappa: &[f64], limits: Limits) -> Result<Vec<f64>, MethodError> {
+        match_means("kmm", kernel, kappa, limits, || Ok(()))
+    }
+
     fn objective(kernel: &[f64], kappa: &[f64], beta: &[f64]) -> f64 {
         let rows = kernel.chunks_exact(kappa.len()).zip(kappa).zip(beta);
         rows.map(|((row, k), b)| {
@@ -163,7 +200,7 @@ mod tests {
             let expected = floats(&case["beta"]);
             let number = |name: &str| case[name].as_f64().unwrap();
             let limits = Limits { bound: number("bound"), eps: number("eps") };
-            let beta = match_means("kmm", &kernel, &kappa, limits).unwrap();
+            let beta = weights(&kernel, &kappa, limits).unwrap();
             let found = objective(&kernel, &kappa, &beta);
             assert!((found - number("objective")).abs() < 1e-6, "{found} {}", case["objective"]);
             for (a, b) in beta.iter().zip(&expected) {
@@ -180,7 +217,7 @@ mod tests {
         ) {
             let (kernel, kappa) = problem(3, 2, gamma, seed);
             let limits = Limits { bound, eps };
-            let beta = match_means("kmm", &kernel, &kappa, limits).unwrap();
+            let beta = weights(&kernel, &kappa, limits).unwrap();
             let sum: f64 = beta.iter().sum();
             prop_assert!((sum - 3.0).abs() <= 3.0 * eps + 1e-7);
             prop_assert!(beta.iter().all(|b| (0.0..=bound).contains(b)));
@@ -204,16 +241,24 @@ mod tests {
     fn equal_rows_weigh_the_same_and_singular_kernels_are_solved() {
         let limits = Limits { bound: 100.0, eps: 1e-3 };
         for m in [1, 2, 28] {
-            let beta = match_means("kmm", &vec![1.0; m * m], &vec![0.5 * m as f64; m], limits);
+            let beta = weights(&vec![1.0; m * m], &vec![0.5 * m as f64; m], limits);
             for b in beta.unwrap() {
                 assert!((b - 0.999).abs() < 1e-5, "{m} rows: {b}");
             }
+        }
+        let (kernel, kappa) = problem(6, 2, 4.0, 3);
+        let twice = [0, 1, 2, 3, 4, 5, 3, 0, 3];
+        let repeated: Vec<f64> =
+            twice.iter().flat_map(|&i| twice.map(|j| kernel[i * 6 + j])).collect();
+        let beta = weights(&repeated, &twice.map(|i| 1.5 * kappa[i]), limits).unwrap();
+        for (i, j) in [(0, 7), (3, 6), (3, 8)] {
+            assert!((beta[i] - beta[j]).abs() < 1e-4, "{beta:?}");
         }
         // Wide kernels are singular up to rounding, at any size.
         for m in [5, 28, 60] {
             for gamma in [1e-9, 1e-3, 0.1, 1e3] {
                 let (kernel, kappa) = problem(m, 3, gamma, 9);
-                let beta = match_means("kmm", &kernel, &kappa, limits).unwrap();
+                let beta = weights(&kernel, &kappa, limits).unwrap();
                 let mean = beta.iter().sum::<f64>() / m as f64;
                 assert!((mean - 1.0).abs() < 1e-3 + 1e-6, "{m} {gamma}: {mean}");
             }
@@ -223,7 +268,7 @@ mod tests {
     #[test]
     fn limits_that_nothing_satisfies_are_refused_with_the_remedy() {
         let (kernel, kappa) = problem(4, 2, 1.0, 1);
-        let solve = |bound, eps| match_means("kmm", &kernel, &kappa, Limits { bound, eps });
+        let solve = |bound, eps| weights(&kernel, &kappa, Limits { bound, eps });
         assert_eq!(
             solve(0.5, 0.25).unwrap_err().to_string(),
             "kmm: weights of at most `bound` = 0.5 cannot have a mean of 1 − `eps` = 0.75; \
@@ -233,5 +278,19 @@ mod tests {
         assert_eq!(solve(1.0, 0.0).unwrap(), [1.0; 4]);
         let sum: f64 = solve(3.0, 0.0).unwrap().iter().sum();
         assert!((sum - 4.0).abs() < 1e-7);
+    }
+
+    #[test]
+    fn the_solver_asks_in_every_iteration_whether_to_go_on() {
+        let (kernel, kappa) = problem(9, 2, 1.0, 1);
+        let limits = Limits { bound: 5.0, eps: 0.1 };
+        let mut asked = 0;
+        let tick = || {
+            asked += 1;
+            if asked == 3 { Err(Cancelled) } else { Ok(()) }
+        };
+        let stopped = match_means("kmm", &kernel, &kappa, limits, tick);
+        assert!(matches!(stopped, Err(MethodError::Cancelled(_))));
+        assert_eq!(asked, 3);
     }
 }
