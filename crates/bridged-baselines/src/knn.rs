@@ -95,7 +95,7 @@ impl Predictor for Fitted {
 
 impl Weights {
     fn of(self, squared: &[f64]) -> Vec<f64> {
-        let touching = squared.iter().any(|&s| s == 0.0);
+        let touching = squared.contains(&0.0);
         let weight = |&s: &f64| match self {
             Weights::Uniform => 1.0,
             Weights::Distance if touching => f64::from(s == 0.0),

@@ -126,14 +126,6 @@ impl Laprls {
             _ => Ok(()),
         }
     }
-
-    /// γ of exp(−γ ‖a − b‖²) on standard scores.
-    fn rbf_gamma(&self, z: MatrixRef<'_>) -> f64 {
-        match self.width {
-            Width::Sigma(sigma) => Width::Median.gamma(z) / (sigma * sigma),
-            other => other.gamma(z),
-        }
-    }
 }
 
 impl Method for Laprls {
@@ -148,7 +140,7 @@ impl Method for Laprls {
         let stage = Stage::begin(watch, NAME, Some(4))?;
         let standard = Standard::fit(problem.x);
         let z = standard.apply(problem.x);
-        let gamma = self.rbf_gamma(z.view());
+        let gamma = self.width.relative_gamma(z.view());
         let graph = Graph::nearest_neighbors(z.view(), self.k, |squared| (-gamma * squared).exp());
         stage.step(1)?;
         let energy = Energy::new(&graph, self.laplacian, self.gamma);
@@ -326,7 +318,7 @@ mod tests {
         let x = Matrix::from_fn(50, 1280, |_, _| rng.random());
         let z = Standard::fit(x.view()).apply(x.view());
         for (spec, value) in grid.iter().zip([-4.0f64, -1.0, -0.25]) {
-            let gamma = spec.rbf_gamma(z.view());
+            let gamma = spec.width.relative_gamma(z.view());
             let found = rbf(z.view().slice(0..1), z.view().slice(1..2), gamma)[0];
             assert!((found / value.exp() - 1.0).abs() < 0.5, "{found} {value}");
         }

@@ -115,16 +115,38 @@ fn all_methods() -> Vec<String> {
 impl Experiment {
     /// Reads a TOML file and finds its data set.
     pub fn read(path: &Path) -> Result<Self, LabError> {
+        let mut experiment = Self::parse_file(path)?;
+        let beside = path.parent().unwrap_or(Path::new("."));
+        experiment.data = find_data(&experiment.data, beside)?;
+        experiment.tuned = experiment.tuned.map(|tuned| beside.join(tuned));
+        Ok(experiment)
+    }
+
+    /// Reads a TOML file as it is.
+    pub fn parse_file(path: &Path) -> Result<Self, LabError> {
         let io = |source| LabError::Io { path: path.to_path_buf(), source };
         let text = std::fs::read_to_string(path).map_err(io)?;
-        let mut experiment = Self::parse(&text).map_err(|error| match error {
+        Self::parse(&text).map_err(|error| match error {
             LabError::BadFile { reason, .. } => {
                 LabError::BadFile { path: path.to_path_buf(), reason }
             }
             error => error,
-        })?;
-        experiment.data = find_data(&experiment.data, path.parent().unwrap_or(Path::new(".")))?;
-        Ok(experiment)
+        })
+    }
+
+    /// The first key in which this study differs from another so that their runs must not be
+    /// mixed. More cells, seeds or methods are no conflict.
+    pub fn conflict(&self, other: &Self) -> Option<&'static str> {
+        [
+            ("data", self.data.file_name() != other.data.file_name()),
+            ("seed", self.seed != other.seed),
+            ("truth", self.truth != other.truth),
+            ("tuned", self.tuned != other.tuned),
+            ("protocol", self.protocol != other.protocol),
+            ("parameters", self.parameters != other.parameters),
+        ]
+        .into_iter()
+        .find_map(|(key, differs)| differs.then_some(key))
     }
 
     fn parse(text: &str) -> Result<Self, LabError> {

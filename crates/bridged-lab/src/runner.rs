@@ -7,10 +7,11 @@
 use crate::contender::Contender;
 use crate::memory::peak_of;
 use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
+use crate::tune::Tuned;
 use crate::{Cell, Dataset, Draw, Experiment, LabError, Truth};
 use bridged::math::{Cancelled, Event, Matrix, Seed, Stage, Watch};
 use bridged::metrics::{self, Rows, Side};
-use bridged::{BridgedClustering, BridgedModel, Method, MethodError, Predictor};
+use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
 use cpu_time::ThreadTime;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -24,8 +25,14 @@ pub struct Runner<'a> {
     pub data: &'a Dataset,
     /// The groups that scores may be taken on.
     pub groups: Vec<u32>,
-    /// What is compared, a direction: name and method.
-    pub contenders: Vec<(String, Contender)>,
+    /// What is compared: name and method. Tuned methods differ from one direction to the other.
+    pub contenders: Vec<(String, Tuning)>,
+}
+
+/// A method as it runs in each direction.
+pub struct Tuning {
+    forward: Contender,
+    reverse: Contender,
 }
 
 /// One draw and the methods that still have to run on it.
@@ -35,7 +42,28 @@ struct Job {
     missing: Vec<usize>,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// A study on its data: methods with their parameters, as they were tuned where the study says
+    /// so, on groups that were not tuned on.
+    pub fn new(study: &'a Experiment, data: &'a Dataset) -> Result<Self, LabError> {
+        let tuned = study.tuned.as_deref().map(Tuned::read).transpose()?;
+        let seen = tuned.as_ref().map_or(&[][..], |t| &t.groups);
+        let groups = (0..data.group_names.len() as u32)
+            .filter(|&g| !seen.contains(&data.group_names[g as usize]))
+            .collect();
+        let contenders = study.methods.iter().map(|name| {
+            let plain = study.contender(name)?;
+            let chosen = |direction| match tuned.as_ref().and_then(|t| t.choice(name, direction)) {
+                Some(choice) => Contender::Baseline(choice.setting.clone()),
+                None => plain.clone(),
+            };
+            let (forward, reverse) = (chosen(Direction::Forward), chosen(Direction::Reverse));
+            Ok((name.clone(), Tuning { forward, reverse }))
+        });
+        let contenders = contenders.collect::<Result<_, LabError>>()?;
+        Ok(Self { study, data, groups, contenders })
+    }
+
     /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
     pub fn seed(&self, cell: Cell, run: usize) -> Seed {
         let Cell { groups, pairs, setting, direction, .. } = cell;
@@ -114,7 +142,11 @@ impl Runner<'_> {
     ) -> Result<(), LabError> {
         let draw = self.draw(job.cell, job.run)?;
         for &m in &job.missing {
-            let (name, contender) = &self.contenders[m];
+            let (name, tuning) = &self.contenders[m];
+            let contender = match job.cell.direction {
+                Direction::Forward => &tuning.forward,
+                Direction::Reverse => &tuning.reverse,
+            };
             let seed = self.seed(job.cell, job.run);
             let outcome = match self.score(contender, job.cell, &draw, seed.child(name), progress) {
                 Ok(scores) => Outcome::Scores(Box::new(scores)),

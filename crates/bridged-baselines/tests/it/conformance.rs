@@ -3,6 +3,7 @@
 use crate::support::*;
 use bridged::math::{Matrix, Seed};
 use bridged::metrics::mse;
+use bridged::synth::{Mixture, Pairs, Sizes};
 use bridged::{Method, MethodError, Problem};
 use bridged_baselines::{BaselineSpec, Uses};
 
@@ -82,7 +83,9 @@ fn a_prediction_does_not_depend_on_the_other_rows_asked_for() {
 
 #[test]
 fn what_a_method_says_it_does_not_use_does_not_change_it() {
-    let s = sample(3, 2, 6);
+    // Many columns, so that principal components of a pool are fewer.
+    let mixture = Mixture { classes: 3, dim_x: 30, dim_y: 25, ..Mixture::default() };
+    let s = mixture.draw(Sizes { x: 75, y: 36, test: 24, pairs: Pairs::Stratified(2) }, Seed(6));
     // Other unpaired rows on one side; the paired ones stay as they are.
     let other = |m: &Matrix, paired: Vec<u32>| {
         Matrix::from_fn(m.rows(), m.cols(), |i, j| {

@@ -1,5 +1,6 @@
 //! `bridged lab`: studies on data whose pairs are all known.
 
+mod run;
 mod tune;
 
 use crate::progress::Talk;
@@ -7,12 +8,15 @@ use anyhow::Result;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
+    /// Carry out a study, or go on with it
+    Run(run::Args),
     /// Search the grids of the methods, on groups that no score is taken on
     Tune(tune::Args),
 }
 
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
     match verb {
+        Verb::Run(args) => run::run(args, talk),
         Verb::Tune(args) => tune::run(args, talk),
     }
 }
