@@ -90,7 +90,7 @@ impl Svr {
     /// and with sum 0; else they are 0.
     ///
     /// # Panics
-    /// If the shapes do not fit, or a parameter is not positive (ε may be 0).
+    /// If the shapes or the start do not fit, or a parameter is not positive (ε may be 0).
     pub fn fit(
         &self,
         kernel: &[f64],
@@ -102,6 +102,8 @@ impl Svr {
         assert!(n > 0 && kernel.len() == n * n, "the kernel matrix is (n, n)");
         assert!(targets.len().is_multiple_of(n), "the targets are (outputs, n)");
         assert!(self.c > 0.0 && self.epsilon >= 0.0 && self.tol > 0.0, "positive parameters");
+        let fits = |s: &[f64]| s.len() == targets.len() && s.iter().all(|b| b.abs() <= self.c);
+        assert!(start.is_none_or(fits), "the start has the shape of the targets and is within ±C");
         let outputs = targets.len() / n;
         let mut beta = start.map_or_else(|| vec![0.0; targets.len()], <[f64]>::to_vec);
         let mut gradient: Vec<f64> = targets.iter().map(|y| -y).collect();

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::kernel::{Width, rbf};
-use bridged::math::{Matrix, Seed, Silent};
+use bridged::math::{Event, Matrix, Seed, Silent};
 use proptest::prelude::*;
 use rand::RngExt;
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 fn objective(kernel: &[f64], y: &[f64], beta: &[f64], epsilon: f64) -> f64 {
     let n = y.len();
@@ -161,4 +162,33 @@ fn what_takes_too_long_says_that_it_did_not_converge() {
     let stopped = &svr.fit(&kernel, 30, &y, None, &Silent).unwrap()[0];
     assert!(!stopped.converged && stopped.iterations == 3);
     assert!(stopped.beta.iter().sum::<f64>().abs() < 1e-12);
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let x = random(80, 3, 11);
+    let (kernel, y) = (rbf(x.view(), x.view(), 1.0), targets(150, 80, 12));
+    let start = vec![0.0; y.len()];
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| Svr::default().fit(&kernel, 80, &y, Some(&start), &Silent).unwrap())
+    };
+    assert_eq!(on(1), on(4));
+}
+
+#[test]
+fn it_reports_progress_and_stops_on_request() {
+    struct After(u64);
+    impl Watch for After {
+        fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+            match event {
+                Event::Step { done, .. } if done >= self.0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    let (kernel, y) = ([1.0, 0.5, 0.5, 1.0], targets(200, 2, 13));
+    let fit = |after| Svr::default().fit(&kernel, 2, &y, None, &After(after));
+    assert!(fit(100).is_err());
+    assert_eq!(fit(201).unwrap().len(), 200);
 }
