@@ -34,11 +34,15 @@ pub mod kernel;
 mod knn;
 pub mod nn;
 pub mod prepare;
+mod tnnr;
+mod ucvme;
 
 pub use constant::{Mean, PairedMean};
 pub use fixmatch::FixMatch;
 pub use gcn::Gcn;
 pub use knn::{Knn, Weights};
+pub use tnnr::Tnnr;
+pub use ucvme::Ucvme;
 
 use bridged::math::{Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -117,6 +121,8 @@ baselines! {
     Knn("knn", Pairs, "KNN: the outputs of the nearest pairs, averaged"),
     Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
     FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
+    Tnnr("tnnr", X, "TNNR: a network of differences, added to the outputs of all pairs"),
+    Ucvme("ucvme", X, "UCVME: two Bayesian networks that agree on outputs and uncertainty"),
 }
 
 impl Method for BaselineSpec {
