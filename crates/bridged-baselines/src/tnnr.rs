@@ -16,8 +16,8 @@
 //! a ring, each with the two after it. It costs O(batch · d · rep_dim); a prediction O(d · rep_dim) and
 //! O(rep_dim) for each pair.
 //!
-//! With fewer than two different paired inputs there is no difference to learn: no step is taken, and
-//! every row is given the mean of the paired outputs (of one pair, its y).
+//! With fewer than two different paired inputs or outputs there is no difference to learn: no step is
+//! taken, and every row is given the mean of the paired outputs (of one pair, its y).
 //!
 //! Choose it where outputs change smoothly with x and pairs are so few that squaring their number
 //! helps. Wetzel, Ryczko, Melko & Tamblyn, "Twin neural network regression", Applied AI Letters 2022;
@@ -125,7 +125,8 @@ impl Tnnr {
         let labelled = standard.apply(paired.x.view());
         let answers = centred.encode(paired.y.view());
         let mut record = Record::default();
-        if labelled.view().iter_rows().all(|row| row == labelled.row(0)) {
+        let equal = |m: &Matrix| m.view().iter_rows().all(|row| row == m.row(0));
+        if equal(&labelled) || equal(&answers) {
             twin.forget(&mut params);
         } else {
             let mut adam = Adam::new(params.len(), self.lr);
@@ -263,34 +264,23 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::trials::*;
     use bridged::math::Silent;
-    use bridged::metrics::mse;
-    use bridged::synth::{Mixture, Pairs, Sample, Sizes};
-
-    /// The paper's smallest setting: three groups, one pair each.
-    fn smallest() -> Sample {
-        let mixture = Mixture { classes: 3, separation: 12.0, ..Mixture::default() };
-        mixture.draw(Sizes { x: 60, y: 60, test: 60, pairs: Pairs::Stratified(1) }, Seed(3))
-    }
-
-    fn train(spec: &Tnnr, s: &Sample) -> Fitted {
-        let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
-        spec.train(problem, Seed(1), &Silent).unwrap()
-    }
 
     #[test]
     fn three_pairs_take_steps_that_lower_the_loss_and_beat_the_untrained_network() {
         let s = smallest();
-        let score = |fitted: &Fitted| {
-            mse(fitted.predict(s.test_x.view()).unwrap().view(), s.test_y.view()).unwrap()
+        let train = |max_iter| {
+            let spec = Tnnr { max_iter, ..Tnnr::default() };
+            spec.train(problem(&s), Seed(1), &Silent).unwrap()
         };
-        let trained = train(&Tnnr::default(), &s);
-        let untrained = train(&Tnnr { max_iter: 0, ..Tnnr::default() }, &s);
+        let (trained, untrained) = (train(2000), train(0));
         assert_eq!(untrained.record.steps, 0);
         let Record { steps, first, last } = trained.record;
         assert!(steps > 50 && last < 0.01 * first, "{:?}", trained.record);
         // One pair a group: the noise of its output adds to that of the test row, σ² = 1 each.
-        assert!(score(&trained) < 2.4 && score(&untrained) > 4.0, "{}", score(&trained));
+        let (trained, untrained) = (score(&trained, &s), score(&untrained, &s));
+        assert!(trained < 2.4 && untrained > 4.0, "{trained} {untrained}");
     }
 
     #[test]
@@ -306,42 +296,25 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bits_come_on_any_number_of_threads_and_for_any_rows_beside() {
-        let s = smallest();
-        let spec = Tnnr { max_iter: 20, ..Tnnr::default() };
-        let predict = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| train(&spec, &s).predict(s.test_x.view()).unwrap())
-        };
-        let all = predict(1);
-        assert_eq!(all, predict(3));
-        let alone = train(&spec, &s).predict(s.test_x.view().slice(7..8)).unwrap();
-        assert_eq!(alone.data(), all.row(7));
-    }
-
-    #[test]
-    fn odd_shapes_and_constant_columns_give_numbers() {
-        let spec = Tnnr { max_iter: 20, ..Tnnr::default() };
-        for (rows, d, pairs) in [(1, 1, 1), (2, 3, 2), (3, 1, 2)] {
-            for x in [Matrix::zeros(rows, d), Matrix::from_fn(rows, d, |i, _| 1e6 * i as f32)] {
-                let y = Matrix::from_fn(pairs, 1, |i, _| i as f32);
-                let pairs: Vec<_> = (0..pairs as u32).map(|i| (i, i)).collect();
-                let problem = Problem::new(x.view(), y.view(), &pairs);
-                let fitted = spec.fit(problem, Seed(0), &Silent).unwrap();
-                assert!(fitted.predict(x.view()).unwrap().data().iter().all(|v| v.is_finite()));
-                let flipped = spec.fit(problem.flip(), Seed(0), &Silent).unwrap();
-                assert!(flipped.predict(y.view()).unwrap().data().iter().all(|v| v.is_finite()));
-            }
-        }
+    fn bits_do_not_depend_on_threads_or_on_the_rows_beside_and_odd_shapes_give_numbers() {
+        let short = Tnnr { max_iter: 20, ..Tnnr::default() };
+        assert_same_bits(&short);
+        assert_finite_on_odd_shapes(&short);
     }
 
     #[test]
     fn the_grid_is_that_of_the_paper_and_bad_parameters_are_named() {
         assert_eq!(Tnnr::grid().len(), 27);
-        let s = smallest();
-        let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
-        let error =
-            Tnnr { lr: 0.0, ..Tnnr::default() }.fit(problem, Seed(0), &Silent).err().unwrap();
+        let bad = Tnnr { lr: 0.0, ..Tnnr::default() };
+        let error = bad.fit(problem(&smallest()), Seed(0), &Silent).err().unwrap();
         assert_eq!(error.to_string(), "tnnr: `lr` must be a number above 0, got 0");
+    }
+
+    /// `cargo test --release -p bridged-baselines --lib tnnr -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a measurement of seconds, in release"]
+    fn the_largest_setting_takes_at_most_fifteen_seconds() {
+        let largest = Tnnr { rep_dim: 128, beta: 1.0, tol: 0.0, ..Tnnr::default() };
+        assert!([Tnnr::default(), largest].iter().all(|m| report_largest(m) < 15.0));
     }
 }

@@ -62,6 +62,10 @@ impl Bayes {
         Self { trunk, mean, spread }
     }
 
+    pub(super) fn inputs(&self) -> usize {
+        self.trunk.inputs()
+    }
+
     pub(super) fn outputs(&self) -> usize {
         self.mean.outputs
     }
@@ -72,6 +76,11 @@ impl Bayes {
         self.mean.init(&mut params, rng);
         self.spread.init(&mut params, rng);
         params
+    }
+
+    /// Leaves μ = 0, whatever the row.
+    pub(super) fn forget<T: Real>(&self, params: &mut [T]) {
+        params[self.mean.at..self.mean.end()].fill(T::ZERO);
     }
 
     /// Draws a mask of its own for every row of the next pass.

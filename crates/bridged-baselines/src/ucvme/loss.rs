@@ -20,6 +20,18 @@ pub(super) struct Belief<T = f32> {
     pub(super) z: Vec<T>,
 }
 
+impl<T: Real> Belief<T> {
+    /// The mean of two beliefs.
+    pub(super) fn together(mut self, other: &Self) -> Self {
+        let meet = |a: &mut [T], b: &[T]| {
+            a.iter_mut().zip(b).for_each(|(a, &b)| *a = T::of(0.5) * (*a + b));
+        };
+        meet(&mut self.mean, &other.mean);
+        meet(&mut self.z, &other.z);
+        self
+    }
+}
+
 /// A borrowed belief of some rows with the places of its gradients.
 pub(super) struct Rows<'a, T> {
     pub(super) mean: &'a [T],
