@@ -314,7 +314,9 @@ mod tests {
     #[test]
     #[ignore = "a measurement of seconds, in release"]
     fn the_largest_setting_takes_at_most_fifteen_seconds() {
-        let largest = Tnnr { rep_dim: 128, beta: 1.0, tol: 0.0, ..Tnnr::default() };
-        assert!([Tnnr::default(), largest].iter().all(|m| report_largest(m) < 15.0));
+        let costly = Tnnr { rep_dim: 128, tol: 0.0, ..Tnnr::default() };
+        let slow = Tnnr { rep_dim: 32, beta: 1.0, lr: 1e-4, ..Tnnr::default() };
+        let seconds = [Tnnr::default(), costly, slow].map(|m| report_largest(&m));
+        assert!(seconds.iter().all(|&s| s < 15.0), "{seconds:?}");
     }
 }

@@ -25,8 +25,9 @@
 //!
 //! Choose it where some rows are much noisier than others. Dai, Li & Cheng, "Semi-Supervised Deep
 //! Regression with Uncertainty Consistency and Variational Model Ensembling via Bayesian Neural
-//! Networks", AAAI 2023; the ramp-up is that of Laine & Aila, "Temporal Ensembling", ICLR 2017, since
-//! networks that know nothing yet should not teach. The published experiments turned dropout off at
+//! Networks", AAAI 2023, whose own code has no ramp-up and takes (z_a + z_b)/2 for both z_m on the pairs;
+//! the ramp-up is that of Laine & Aila, "Temporal Ensembling", ICLR 2017: networks that know nothing
+//! yet should not teach. The published experiments turned dropout off at
 //! test, which makes all T passes equal, and let gradients flow into the pseudo-targets. Here dropout
 //! falls between the hidden layers only, and the step size falls to 0: with a few pairs, more dropout
 //! and late steps draw all predictions to the mean.
@@ -313,7 +314,9 @@ mod tests {
     #[test]
     #[ignore = "a measurement of seconds, in release"]
     fn the_largest_setting_takes_at_most_fifteen_seconds() {
-        let largest = Ucvme { mc_t: 10, ..Ucvme::default() };
-        assert!([Ucvme::default(), largest].iter().all(|m| report_largest(m) < 15.0));
+        let costly = Ucvme { mc_t: 10, ..Ucvme::default() };
+        let slow = Ucvme { w_unl: 10.0, lr: 1e-4, ..Ucvme::default() };
+        let seconds = [Ucvme::default(), costly, slow].map(|m| report_largest(&m));
+        assert!(seconds.iter().all(|&s| s < 15.0), "{seconds:?}");
     }
 }
