@@ -15,7 +15,7 @@ pub struct Noise {
 }
 
 /// Deviates of a table; more where rows are long.
-const TABLE: usize = 1 << 17;
+const TABLE: usize = 1 << 16;
 
 impl Noise {
     /// A table for rows of `cols` columns.

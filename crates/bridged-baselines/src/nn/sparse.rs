@@ -1,7 +1,7 @@
 //! A sparse matrix between dense layers: what a graph network propagates with.
 
 use super::Real;
-use rayon::prelude::*;
+use bridged::math::chunks::map_blocks_mut;
 
 /// Compressed rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,14 +47,16 @@ impl<T: Real> Sparse<T> {
         self.entries[range].iter().map(|&(column, value)| (column as usize, value))
     }
 
-    /// `out` (rows, width) = S `x` (cols, width), rows in parallel.
+    /// `out` (rows, width) = S `x` (cols, width), blocks of rows in parallel.
     pub fn apply(&self, width: usize, x: &[T], out: &mut [T]) {
         assert_eq!(out.len(), self.rows() * width, "a row of outputs for each row");
-        out.par_chunks_mut(width).with_min_len(32).enumerate().for_each(|(i, out)| {
-            out.fill(T::ZERO);
-            for (j, weight) in self.row(i) {
-                let x = &x[j * width..(j + 1) * width];
-                out.iter_mut().zip(x).for_each(|(o, &v)| *o += weight * v);
+        map_blocks_mut(out, width, |rows, part| {
+            for (i, out) in rows.zip(part.chunks_exact_mut(width)) {
+                out.fill(T::ZERO);
+                for (j, weight) in self.row(i) {
+                    let x = &x[j * width..(j + 1) * width];
+                    out.iter_mut().zip(x).for_each(|(o, &v)| *o += weight * v);
+                }
             }
         });
     }
