@@ -206,39 +206,34 @@ impl FixMatch {
         let mut rng = seed.child("batches").rng();
         let mut epochs = Epochs::new(pool.rows());
         let mut picked = vec![0; self.batch_size];
-        let (mut rows, mut truth) = (Vec::new(), Vec::new());
+        let (mut rows, mut truth, mut plain) = (Vec::new(), Vec::new(), Vec::new());
         let (mut grads, mut tape, mut views) =
             (vec![0.0; student.len()], Tape::default(), Views::default());
         let (mut record, mut confident) = (Record::default(), 0.0);
         for step in 0..self.max_iter {
             stage.step(step as u64)?;
-            grads.fill(0.0);
-
             resample(labelled.rows(), &mut picked, &mut rng);
             gather(labelled.view(), &picked, &mut rows);
             gather(answers.view(), &picked, &mut truth);
             perturb.weakly(&mut rows, &mut rng);
-            network.forward(&student, &rows, &mut tape);
-            let (output, d_output) = tape.output_and_gradient();
-            let loss = squared_error(output, &truth, d_output);
-            network.backward(&student, &rows, &mut tape, &mut grads, None);
-            record.push(NAME, loss)?;
-
             epochs.fill(&mut picked, &mut rng);
-            gather(pool.view(), &picked, &mut rows);
-            views.make(&rows, &perturb, &mut rng);
-            let sure = views.ask(&network, &teacher, self);
-            confident += sure;
+            gather(pool.view(), &picked, &mut plain);
+            views.make(&plain, &perturb, &mut rng);
+            confident += views.ask(&network, &teacher, self);
             let epoch = (step * self.batch_size) as f64 / pool.rows() as f64;
             let weight = (self.lambda(epoch) / self.batch_size as f64) as f32;
-            if sure > 0.0 && weight > 0.0 {
-                views.weights.iter_mut().for_each(|w| *w *= weight);
-                network.forward(&student, &views.strong, &mut tape);
-                let (output, d_output) = tape.output_and_gradient();
-                weighted_squared_error(output, &views.target, &views.weights, d_output);
-                network.backward(&student, &views.strong, &mut tape, &mut grads, None);
-            }
+            views.weights.iter_mut().for_each(|w| *w *= weight);
 
+            // Labelled rows and strong views pass through the student as one batch.
+            rows.extend_from_slice(&views.strong);
+            network.forward(&student, &rows, &mut tape);
+            let (output, d_output) = tape.output_and_gradient();
+            let ((given, asked), (d_given, d_asked)) =
+                (output.split_at(truth.len()), d_output.split_at_mut(truth.len()));
+            record.push(NAME, squared_error(given, &truth, d_given))?;
+            weighted_squared_error(asked, &views.target, &views.weights, d_asked);
+            grads.fill(0.0);
+            network.backward(&student, &rows, &mut tape, &mut grads, None);
             adam.step(&mut student, &grads);
             let early = 1.0 - 1.0 / (step + 1) as f64;
             follow(&mut teacher, &student, self.alpha_ema.min(early));
@@ -271,7 +266,9 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::testing::{assert_survives, smallest_setting, test_error};
+    use crate::nn::testing::{
+        assert_same_bits_on_any_threads, assert_survives, smallest_setting, test_error,
+    };
     use bridged::math::Silent;
 
     #[test]
@@ -313,6 +310,11 @@ mod tests {
         assert!(lambdas.is_sorted() && lambdas[0] < 0.01 && lambdas[9] < 0.5);
         assert_eq!(lambdas[10..], [0.5; 3]);
         assert_eq!(FixMatch { rampup_length: 0, ..method }.lambda(0.0), 0.5);
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_number_of_threads() {
+        assert_same_bits_on_any_threads(&FixMatch { max_iter: 10, ..FixMatch::default() });
     }
 
     #[test]

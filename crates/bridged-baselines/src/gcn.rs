@@ -200,7 +200,9 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::testing::{assert_survives, smallest_setting, test_error};
+    use crate::nn::testing::{
+        assert_same_bits_on_any_threads, assert_survives, smallest_setting, test_error,
+    };
     use bridged::math::Silent;
 
     #[test]
@@ -249,6 +251,11 @@ mod tests {
         let error = bridged::metrics::mse(all.view(), oracle.view()).unwrap();
         let spread = bridged::metrics::mse(sample.test_y.view(), oracle.view()).unwrap();
         assert!(error < 3.0 * spread, "{error} {spread}"); // one noisy pair a group
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_number_of_threads() {
+        assert_same_bits_on_any_threads(&Gcn { epochs: 10, hidden: 128, ..Gcn::default() });
     }
 
     #[test]

@@ -61,6 +61,8 @@ mod subspace;
 pub mod svr;
 mod tsvr;
 mod wide;
+mod tnnr;
+mod ucvme;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
@@ -78,6 +80,8 @@ pub use pls::Pls;
 pub use ridge::Ridge;
 pub use subspace::Components;
 pub use tsvr::Tsvr;
+pub use tnnr::Tnnr;
+pub use ucvme::Ucvme;
 
 use bridged::math::{Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -167,6 +171,8 @@ baselines! {
     Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
+    Tnnr("tnnr", X, "TNNR: a network of differences, added to the outputs of all pairs"),
+    Ucvme("ucvme", X, "UCVME: two Bayesian networks that agree on outputs and uncertainty"),
 }
 
 impl Method for BaselineSpec {

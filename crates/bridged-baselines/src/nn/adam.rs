@@ -55,13 +55,16 @@ impl<T: Real> Adam<T> {
         let rate = T::of(self.lr / (1.0 - b1.powi(self.steps)));
         let root = T::of((1.0 - b2.powi(self.steps)).sqrt().recip());
         let (c1, c2, b2, eps) = (T::of(1.0 - b1), T::of(1.0 - b2), T::of(b2), T::of(self.eps));
-        let update = |(((p, &g), m), v): (((&mut T, &T), &mut T), &mut T)| {
-            *m += c1 * (g - *m);
-            *v = b2 * *v + c2 * g * g;
-            *p = kept * *p - rate * *m / (v.sqrt() * root + eps);
-        };
         let part = |params: &mut [T], grads: &[T], mean: &mut [T], square: &mut [T]| {
-            params.iter_mut().zip(grads).zip(mean).zip(square).for_each(update);
+            let n = params.len();
+            // Slices of one length, so that the loop has no checks and runs in vector registers.
+            let (grads, mean, square) = (&grads[..n], &mut mean[..n], &mut square[..n]);
+            for i in 0..n {
+                let (m, v) = (mean[i] + c1 * (grads[i] - mean[i]), b2 * square[i]);
+                let v = v + c2 * grads[i] * grads[i];
+                (mean[i], square[i]) = (m, v);
+                params[i] = kept * params[i] - rate * m / (v.sqrt() * root + eps);
+            }
         };
         if params.len() <= CHUNK {
             return part(params, grads, &mut self.mean, &mut self.square);

@@ -1,9 +1,10 @@
 //! A dense layer: out = x Wᵀ + b, with W (outputs, inputs) and b in one slice, as PyTorch's `Linear`.
 
 use super::Real;
-use bridged::math::linalg::{Accum, View, par_product, product};
+use bridged::math::linalg::{Accum, View, product};
 use bridged::math::seed::Rng;
 use rand::RngExt;
+use rayon::prelude::*;
 
 /// Where a layer's numbers are: W begins at `at`, b follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +69,22 @@ impl Linear {
     }
 }
 
-/// Rows of a product that are worth handing to other threads.
-const WORTH_SHARING: usize = 128;
+/// Rows of a product that one task computes.
+const BAND: usize = 64;
+/// Numbers of the result below which handing bands to other threads costs more than it gives.
+const WORTH_SHARING: usize = 1 << 13;
 
-/// a · b on this thread where it is small, over fixed bands in parallel where not: one band gives
-/// the same bits either way.
+/// a · b with so many rows: on this thread where it is small, over bands in parallel where not.
+/// Both follow from the shape, so the bits are the same on any number of threads.
 fn multiply<T: Real>((a, b): (View<'_, T>, View<'_, T>), rows: usize, accum: Accum, out: &mut [T]) {
-    match rows > WORTH_SHARING {
-        true => par_product(a, b, accum, out),
-        false => product(a, b, accum, out),
+    if rows <= BAND || out.len() < WORTH_SHARING {
+        return product(a, b, accum, out);
     }
+    let cols = out.len() / rows;
+    out.par_chunks_mut(BAND * cols).enumerate().for_each(|(band, part)| {
+        let start = band * BAND;
+        product(a.rows(start..start + part.len() / cols), b, accum, part);
+    });
 }
 
 #[cfg(test)]
@@ -105,6 +112,18 @@ mod tests {
         let once = grads.clone();
         LAYER.backward(&params, &x, &c, &mut grads, None);
         assert!(grads.iter().zip(&once).all(|(two, one)| (two - 2.0 * one).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_layer_in_bands_agrees_with_plain_sums() {
+        let layer = Linear { inputs: 5, outputs: 150, at: 0 };
+        let (params, x) = (random(layer.end(), 5), random(200 * 5, 6));
+        let mut out = vec![0.0; 200 * 150];
+        layer.forward(&params, &x, &mut out);
+        for (i, o) in [(0, 0), (63, 149), (64, 7), (199, 100)] {
+            let inner: f64 = (0..5).map(|j| x[i * 5 + j] * params[o * 5 + j]).sum();
+            assert!((out[i * 150 + o] - inner - params[750 + o]).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -48,6 +48,8 @@ mod mlp;
 mod noise;
 mod record;
 mod sparse;
+#[cfg(test)]
+pub(crate) mod trials;
 
 pub use activation::{Mask, Sharing};
 pub use adam::{Adam, follow};
@@ -92,30 +94,38 @@ pub trait Real:
 }
 
 impl Real for f32 {
+    #[inline]
     fn of(v: f64) -> Self {
         v as f32
     }
+    #[inline]
     fn wide(self) -> f64 {
         f64::from(self)
     }
+    #[inline]
     fn sqrt(self) -> Self {
         self.sqrt()
     }
+    #[inline]
     fn exp(self) -> Self {
         self.exp()
     }
 }
 
 impl Real for f64 {
+    #[inline]
     fn of(v: f64) -> Self {
         v
     }
+    #[inline]
     fn wide(self) -> f64 {
         self
     }
+    #[inline]
     fn sqrt(self) -> Self {
         self.sqrt()
     }
+    #[inline]
     fn exp(self) -> Self {
         self.exp()
     }

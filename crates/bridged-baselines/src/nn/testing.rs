@@ -68,3 +68,20 @@ pub(crate) fn assert_survives(method: &dyn Method) {
         }
     }
 }
+
+/// Asserts that a method gives the same bits on one thread and on three, in a problem that is large
+/// enough for its products and updates to be shared.
+pub(crate) fn assert_same_bits_on_any_threads(method: &dyn Method) {
+    let mixture = Mixture { classes: 3, dim_x: 300, dim_y: 70, ..Mixture::default() };
+    let sizes = Sizes { x: 200, y: 40, test: 70, pairs: Pairs::Stratified(9) };
+    let sample = mixture.draw(sizes, Seed(8));
+    let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
+    let [one, three] = [1, 3].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let fitted = method.fit(problem, Seed(1), &Silent).unwrap();
+            fitted.predict(sample.test_x.view()).unwrap()
+        })
+    });
+    assert_eq!(one, three);
+}
