@@ -10,7 +10,9 @@ last lines fit whole baselines at the size of the paper's largest setting; they 
 """
 
 import os
+import sys
 
+sys.path.pop(0)  # the folder of this file: `import ot` is to find POT, not ot.py
 THREADS = "2"
 for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"]:
     os.environ[name] = THREADS
@@ -30,6 +32,7 @@ import ot
 import scipy
 from scipy.spatial.distance import cdist
 
+ONCE = 15  # a solver that takes more seconds than this runs no more
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -73,8 +76,9 @@ def compare(title, ours, peers, repeats):
     for _ in range(repeats):
         seconds["ours"].append(ours.run())
         for name, peer in peers.items():
-            took, plans[name] = timed(peer)
-            seconds[name].append(took)
+            if max(seconds[name], default=0) < ONCE:
+                took, plans[name] = timed(peer)
+                seconds[name].append(took)
     plan = np.fromfile(ours.out)
     ours.close()
     medians = {name: statistics.median(runs) for name, runs in seconds.items()}
@@ -85,10 +89,10 @@ def compare(title, ours, peers, repeats):
         total = plans[name].sum()
         far = np.abs(plans[name].ravel() - plan).max() / plan.max()
         failed = not np.isfinite(total) or abs(total - 1) > 1e-3
-        note = "FAILED: its plan does not sum to 1" if failed else f"plans differ by {far:.1e} of the largest entry"
+        note = f"left out: its plan sums to {total:.1e}" if failed else f"plans differ by {far:.1e} of the largest entry"
         if not failed:
             sound[name] = medians[name]
-        print(f"    {name:<22}{medians[name]:9.4f} s   ({min(seconds[name]):.4f} to {max(seconds[name]):.4f})   {note}")
+        print(f"    {name:<22}{medians[name]:9.4f} s   ({min(seconds[name]):.4f} to {max(seconds[name]):.4f}; {len(seconds[name])} runs)   {note}")
     if sound:
         best = min(sound, key=sound.get)
         print(f"    fastest of POT / ours: {sound[best] / medians['ours']:.2f}  ({best})", flush=True)
@@ -100,7 +104,7 @@ def transport(program, folder, n, repeats):
     cost = cdist(x, y, "sqeuclidean")
     cost /= np.median(cost)
     weights = np.full(n, 1 / n)
-    for eps, iterations in [(1.0, 100), (0.05, 100), (0.002, 100)]:
+    for eps, iterations in [(1.0, 50), (0.05, 50), (0.002, 50)]:
         peers = {
             method: lambda method=method: ot.sinkhorn(
                 weights, weights, cost, eps, method=method, numItermax=iterations, stopThr=0)
@@ -116,8 +120,8 @@ def gromov(program, folder, n, repeats):
     c1, c2 = cdist(x, x), cdist(y, y)
     c1, c2 = c1 / c1.mean(), c2 / c2.mean()
     weights = np.full(n, 1 / n)
-    for inner, tol, said in [(50, 0.0, "50 inner iterations each"), (1000, 1e-9, "inner ones down to 1e-9")]:
-        outer, eps = 10, 0.05
+    outer = 5
+    for eps, inner, tol, said in [(0.5, 100, 0.0, "100 of Sinkhorn in each"), (0.2, 1000, 1e-9, "Sinkhorn down to 1e-9 in each")]:
 
         def peer():
             return ot.gromov.entropic_gromov_wasserstein(

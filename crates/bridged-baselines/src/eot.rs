@@ -18,8 +18,7 @@
 //! **Rows not seen** use the last form above, which depends on no other row and is the barycentric map
 //! on the pool. Cost: n m an iteration, and n m numbers twice.
 //!
-//! **Small ε** is reached from larger ones: from ε = 1 in steps of a quarter, each starting from the
-//! potentials of the one before. The plan is the same, and found in far fewer iterations.
+//! **Small ε** is reached from larger ones ([`Sinkhorn::anneal`]).
 //!
 //! Cuturi (2013); Seguy et al. (2018), *Large-scale optimal transport and mapping estimation*. The
 //! published experiment code replaced the tuned ε by 5 % of a median cost whatever the grid said, and
@@ -103,22 +102,16 @@ impl Method for Eot {
         let eps = self.eps.or_auto(NAME, 0.05)?;
         check_limits(NAME, self.tol, self.max_iter)?;
         let (cost, pool) = RidgeCost::fit(NAME, problem, self.ridge_alpha)?;
-        let stage = Stage::begin(watch, NAME, Some(u64::from(self.max_iter)))?;
+        let stage = Stage::begin(watch, NAME, None)?;
+        let mut done = 0;
+        let mut step = |_| {
+            done += 1;
+            stage.step(done)
+        };
         let [a, b] = [problem.x, problem.y].map(|pool| vec![1.0 / pool.rows() as f64; pool.rows()]);
-        let (mut f, mut g) = (vec![0.0; a.len()], vec![0.0; b.len()]);
-        let mut buffer = Vec::new();
-        for warmer in std::iter::successors(Some(1.0), |e| Some(e / 4.0)).take_while(|e| *e > eps) {
-            let sinkhorn =
-                Sinkhorn { eps: warmer, tol: 1e-3 / (b.len() as f64).sqrt(), max_iter: 100 };
-            let task = Task { cost: &pool, a: &a, b: &b, start: Some((&f, &g)), buffer };
-            let mut found =
-                sinkhorn.run(task, &mut |_| stage.step(0)).map_err(on_behalf_of(NAME))?;
-            (f, g) = (std::mem::take(&mut found.f), std::mem::take(&mut found.g));
-            buffer = found.into_plan();
-        }
+        let task = Task { cost: &pool, a: &a, b: &b, start: None, buffer: Vec::new() };
         let sinkhorn = Sinkhorn { eps, tol: self.tol, max_iter: self.max_iter };
-        let task = Task { cost: &pool, a: &a, b: &b, start: Some((&f, &g)), buffer };
-        let found = sinkhorn.run(task, &mut |done| stage.step(done)).map_err(on_behalf_of(NAME))?;
+        let found = sinkhorn.anneal(1.0, task, &mut step).map_err(on_behalf_of(NAME))?;
         let map = Barycentre::new(problem.y, found.g, eps);
         Ok(Box::new(Fitted { cost, map, cols: problem.x.cols() }))
     }

@@ -69,6 +69,21 @@ pub struct Gw {
 }
 
 /// Fused Gromov–Wasserstein: distances within the pools, and the ridge map of the pairs.
+///
+/// ```
+/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Method, Problem};
+/// use bridged_baselines::FusedGw;
+///
+/// // Distances cannot tell left from right; the pairs can, and say that it is turned round.
+/// let x = Matrix::from_rows(&[[-1.0], [1.0], [-1.2], [1.2]]);
+/// let y = Matrix::from_rows(&[[-5.0], [5.0], [-6.0], [6.0]]);
+/// let problem = Problem::new(x.view(), y.view(), &[(0, 1), (1, 0)]);
+/// let fitted = FusedGw::default().fit(problem, Seed(0), &Silent)?;
+/// let found = fitted.predict(x.view())?;
+/// assert!(found.row(2)[0] > 4.9 && found.row(3)[0] < -4.9);
+/// # Ok::<(), bridged::MethodError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FusedGw {

@@ -104,6 +104,28 @@ fn from_the_potentials_of_a_solution_one_iteration_is_enough() {
 }
 
 #[test]
+fn a_small_eps_is_reached_sooner_from_larger_ones() {
+    // Two clouds on a line, one shifted: potentials have far to go.
+    let (n, m) = (60, 40);
+    let (x, y) = (random(n, 11), random(m, 12));
+    let cost: Vec<f64> =
+        x.iter().flat_map(|x| y.iter().map(move |y| (x - y + 1.0).powi(2))).collect();
+    let (a, b) = (vec![1.0 / n as f64; n], vec![1.0 / m as f64; m]);
+    let sinkhorn = Sinkhorn { eps: 3e-3, tol: 1e-7, max_iter: 100_000 };
+    let cold = sinkhorn.solve(&cost, &a, &b).unwrap();
+    let mut steps = 0;
+    let task = Task { cost: &cost, a: &a, b: &b, start: None, buffer: Vec::new() };
+    let warm = sinkhorn.anneal(1.0, task, &mut |_| {
+        steps += 1;
+        Ok(())
+    });
+    let warm = warm.unwrap();
+    assert!(cold.converged && warm.converged);
+    assert!(5 * steps < 4 * cold.iterations, "{steps} {}", cold.iterations);
+    agree(&warm.plan(), &cold.plan(), 1e-5);
+}
+
+#[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
     let (n, m) = (300, 170);
     let (cost, a, b) = (random(n * m, 8), histogram(n, 9), histogram(m, 10));
