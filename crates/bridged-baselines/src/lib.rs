@@ -59,10 +59,10 @@ mod ridge_cost;
 pub mod sinkhorn;
 mod subspace;
 pub mod svr;
-mod tsvr;
-mod wide;
 mod tnnr;
+mod tsvr;
 mod ucvme;
+mod wide;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
@@ -79,8 +79,8 @@ pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;
 pub use subspace::Components;
-pub use tsvr::Tsvr;
 pub use tnnr::Tnnr;
+pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
 
 use bridged::math::{Seed, Watch};
@@ -160,6 +160,8 @@ baselines! {
     Tsvr("tsvr", X, "TSVR: support vector regression that trains itself on the rows it is surest of"),
     Gcn("gcn", X, "GCN: two graph convolutions over the nearest neighbours in the x pool"),
     FixMatch("fixmatch", X, "FixMatch: a network that agrees with its teacher on perturbed inputs"),
+    Tnnr("tnnr", X, "TNNR: a network of differences, added to the outputs of all pairs"),
+    Ucvme("ucvme", X, "UCVME: two Bayesian networks that agree on outputs and uncertainty"),
     Kmm("kmm", Both, "KMM: kernel ridge on pairs weighted to look like the pools"),
     Em("em", Both, "EM: a Gaussian mixture with one latent class behind both sides"),
     Eot("eot", Both, "EOT: entropic transport of ridge-mapped inputs to the outputs"),
@@ -171,8 +173,6 @@ baselines! {
     Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
-    Tnnr("tnnr", X, "TNNR: a network of differences, added to the outputs of all pairs"),
-    Ucvme("ucvme", X, "UCVME: two Bayesian networks that agree on outputs and uncertainty"),
 }
 
 impl Method for BaselineSpec {

@@ -76,7 +76,8 @@ pub struct Centred {
 }
 
 impl Centred {
-    /// Learns the mean and the scale. Of rows that are all equal the scale is 1.
+    /// Learns the mean and the scale. Of rows that are all equal the scale is 0: they encode to 0,
+    /// and whatever is decoded is their mean.
     pub fn fit(y: MatrixRef<'_>) -> Self {
         let mean = y.mean_row();
         let square = |row: &[f32]| {
@@ -84,7 +85,7 @@ impl Centred {
         };
         let total: f64 = y.iter_rows().map(square).sum();
         let unit = (total / (y.rows() * y.cols()).max(1) as f64).sqrt();
-        let unit = if unit > 1e-30 { unit as f32 } else { 1.0 };
+        let unit = if unit > 1e-30 { unit as f32 } else { 0.0 };
         Self { mean: mean.into_iter().map(|m| m as f32).collect(), unit }
     }
 
@@ -100,7 +101,8 @@ impl Centred {
 
     /// (y − mean) / unit.
     pub fn encode(&self, y: MatrixRef<'_>) -> Matrix {
-        Matrix::from_fn(y.rows(), y.cols(), |i, j| (y.row(i)[j] - self.mean[j]) / self.unit)
+        let factor = if self.unit > 0.0 { 1.0 / self.unit } else { 0.0 };
+        Matrix::from_fn(y.rows(), y.cols(), |i, j| (y.row(i)[j] - self.mean[j]) * factor)
     }
 
     /// mean + unit · y, in place.
@@ -139,6 +141,10 @@ mod tests {
         centred.decode(&mut z);
         assert!(z.data().iter().zip(y.data()).all(|(a, b)| (a - b).abs() < 1e-5));
         let equal = Matrix::from_rows(&[[2.0], [2.0]]);
-        assert_eq!(Centred::fit(equal.view()).encode(equal.view()).data(), [0.0, 0.0]);
+        let centred = Centred::fit(equal.view());
+        assert_eq!(centred.encode(equal.view()).data(), [0.0, 0.0]);
+        let mut noise = Matrix::from_rows(&[[0.7]]);
+        centred.decode(&mut noise);
+        assert_eq!(noise.data(), [2.0]);
     }
 }
