@@ -150,23 +150,21 @@ impl FixMatch {
                 ("lambda_u_max", self.lambda_u_max, Range::NotNegative),
                 ("conf_threshold", self.conf_threshold, Range::NotNegative),
                 ("hidden", self.hidden as f64, Range::AtLeastOne),
+                ("views", self.views as f64, Range::AtLeastTwo),
                 ("weak_noise", self.weak_noise, Range::NotNegative),
                 ("strong_noise", self.strong_noise, Range::NotNegative),
                 ("strong_mask", self.strong_mask, Range::BelowOne),
                 ("weight_decay", self.weight_decay, Range::NotNegative),
             ],
-        )?;
-        if self.views < 2 {
-            let (need, got) = ("at least 2".to_string(), self.views as f64);
-            return Err(MethodError::BadParameter { method: NAME, name: "views", need, got });
-        }
-        Ok(())
+        )
     }
 
     /// λ after so many epochs.
     fn lambda(&self, epoch: f64) -> f64 {
-        let ahead = 1.0 - (epoch / self.rampup_length.max(1) as f64).min(1.0);
-        let ahead = if self.rampup_length == 0 { 0.0 } else { ahead };
+        let ahead = match self.rampup_length {
+            0 => 0.0,
+            length => 1.0 - (epoch / length as f64).min(1.0),
+        };
         self.lambda_u_max * (-5.0 * ahead * ahead).exp()
     }
 }
