@@ -87,7 +87,7 @@ pub struct FixMatch {
     pub strong_mask: f64,
     /// Decoupled weight decay (AdamW).
     pub weight_decay: f64,
-    /// Gradient steps; 0 leaves the network as it was drawn.
+    /// Gradient steps (the paper allows 2,000); 0 leaves the network as it was drawn.
     pub max_iter: usize,
 }
 
@@ -106,7 +106,7 @@ impl Default for FixMatch {
             strong_noise: 0.3,
             strong_mask: 0.2,
             weight_decay: 5e-4,
-            max_iter: 1000,
+            max_iter: 600,
         }
     }
 }
@@ -241,8 +241,7 @@ impl FixMatch {
             grads.fill(0.0);
             network.backward(&student, &rows, &mut tape, &mut grads, None);
             adam.step(&mut student, &grads);
-            let early = 1.0 - 1.0 / (step + 1) as f64;
-            follow(&mut teacher, &student, self.alpha_ema.min(early));
+            follow(&mut teacher, &student, self.alpha_ema.min(1.0 - 1.0 / (step + 1) as f64));
         }
         let confident = confident / self.max_iter.max(1) as f64;
         Ok(Fitted { standard, centred, network, params: teacher, record, confident })
