@@ -1,9 +1,8 @@
-//! Weak and strong views of rows, and what a teacher makes of the weak ones.
+//! Weak and strong views of rows, and what teacher and student make of the weak ones.
 
 use super::FixMatch;
-use crate::nn::{Mlp, Noise, Tape};
+use crate::nn::{Mask, Mlp, Noise, Sharing, Tape};
 use bridged::math::seed::Rng;
-use rand::RngExt;
 
 /// Perturbs rows of standard scores.
 pub(super) struct Perturb<'a> {
@@ -18,11 +17,19 @@ impl Perturb<'_> {
         self.noise.add(self.spec.weak_noise as f32, self.cols, rows, rng);
     }
 
-    /// Adds more, and sets some entries to 0, the mean of their column.
+    /// Adds more, and drops entries to 0, the mean of their column; the others grow by 1/(1 − share),
+    /// so that a strong view is right on average. Without that a student that undoes the shrinking
+    /// teaches its teacher to exaggerate, and both grow without end.
     pub(super) fn strongly(&self, rows: &mut [f32], rng: &mut Rng) {
         self.noise.add(self.spec.strong_noise as f32, self.cols, rows, rng);
-        let threshold = (self.spec.strong_mask * f64::from(u32::MAX)) as u32;
-        rows.iter_mut().for_each(|v| *v = if rng.random::<u32>() < threshold { 0.0 } else { *v });
+        let mut mask = Mask::default();
+        mask.draw(
+            self.spec.strong_mask,
+            Sharing::EachRow,
+            (rows.len() / self.cols, self.cols),
+            rng,
+        );
+        mask.apply(self.cols, rows);
     }
 }
 
@@ -34,10 +41,11 @@ pub(super) struct Views {
     pub(super) strong: Vec<f32>,
     /// The mean of the teacher's outputs over the weak views, (batch, outputs).
     pub(super) target: Vec<f32>,
-    /// 1 for rows that the teacher is sure of, else 0.
+    /// 1 for rows on which the teacher agrees with itself and the student with it, else 0.
     pub(super) weights: Vec<f32>,
     variance: Vec<f32>,
-    tape: Tape,
+    teacher: Tape,
+    student: Tape,
 }
 
 impl Views {
@@ -51,17 +59,28 @@ impl Views {
         perturb.strongly(&mut self.strong, rng);
     }
 
-    /// Asks the teacher; returns the share of rows that it is sure of.
-    pub(super) fn ask(&mut self, network: &Mlp, teacher: &[f32], spec: &FixMatch) -> f64 {
-        network.forward(teacher, &self.weak, &mut self.tape);
+    /// Asks the teacher about all weak views and the student about the first; returns the share of
+    /// rows that are sure.
+    pub(super) fn ask(
+        &mut self,
+        network: &Mlp,
+        (teacher, student): (&[f32], &[f32]),
+        spec: &FixMatch,
+    ) -> f64 {
         let width = network.outputs();
-        let rows = self.weak.len() / network.inputs() / spec.views;
-        moments(self.tape.output(), rows * width, &mut self.target, &mut self.variance);
-        let limit = spec.conf_threshold.powi(2) * width as f64;
+        let first = self.weak.len() / spec.views;
+        let rows = first / network.inputs();
+        network.forward(teacher, &self.weak, &mut self.teacher);
+        network.forward(student, &self.weak[..first], &mut self.student);
+        moments(self.teacher.output(), rows * width, &mut self.target, &mut self.variance);
+        let limit = spec.conf_threshold.powi(2) as f32 * width as f32;
+        let outputs = self.student.output().chunks_exact(width);
+        let outputs = outputs.zip(self.target.chunks_exact(width));
         self.weights.clear();
-        self.weights.extend(self.variance.chunks_exact(width).map(|row| {
+        self.weights.extend(self.variance.chunks_exact(width).zip(outputs).map(|(row, (a, b))| {
             let spread: f32 = row.iter().sum();
-            if f64::from(spread) <= limit { 1.0 } else { 0.0 }
+            let apart: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+            if spread.max(apart) <= limit { 1.0 } else { 0.0 }
         }));
         f64::from(self.weights.iter().sum::<f32>()) / rows as f64
     }
@@ -96,29 +115,37 @@ mod tests {
         let mut views = Views::default();
         views.make(&rows, &perturb, &mut Seed(2).rng());
         assert_eq!(views.weak.len(), spec.views * rows.len());
-        let off = |view: &[f32]| {
-            let kept: Vec<f64> =
-                view.iter().filter(|v| **v != 0.0).map(|v| f64::from(v - 3.0)).collect();
-            (kept.iter().map(|v| v * v).sum::<f64>() / kept.len() as f64).sqrt()
+        let mean =
+            |view: &[f32]| view.iter().map(|&v| f64::from(v)).sum::<f64>() / view.len() as f64;
+        assert!((mean(&views.weak) - 3.0).abs() < 0.02 && (mean(&views.strong) - 3.0).abs() < 0.05);
+        let kept = |view: &[f32]| -> Vec<f64> {
+            view.iter().filter(|v| **v != 0.0).map(|v| f64::from(*v)).collect()
         };
-        assert!((off(&views.weak) - spec.weak_noise).abs() < 0.01);
-        assert!((off(&views.strong) - spec.strong_noise).abs() < 0.02);
+        let deviation = |values: Vec<f64>| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+        };
+        assert!((deviation(kept(&views.weak)) - spec.weak_noise).abs() < 0.01);
+        let strong = deviation(kept(&views.strong)) * (1.0 - spec.strong_mask);
+        assert!((strong - spec.strong_noise).abs() < 0.02, "{strong}");
         let masked = views.strong.iter().filter(|v| **v == 0.0).count() as f64 / 10_000.0;
         assert!((masked - spec.strong_mask).abs() < 0.02, "{masked}");
         assert!(!views.weak.contains(&0.0));
     }
 
     #[test]
-    fn the_teacher_answers_with_the_mean_and_doubts_where_its_outputs_spread() {
+    fn rows_are_sure_where_views_agree_and_the_student_with_them() {
         // The identity as the teacher: outputs are the views themselves.
         let network = Mlp::new(&[2, 2]);
         let teacher = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let spec = FixMatch { conf_threshold: 0.1, ..FixMatch::default() };
         let weak = vec![1.0, 2.0, 5.0, 5.0, 1.1, 2.1, 5.5, 5.0];
         let mut views = Views { weak, ..Views::default() };
-        assert_eq!(views.ask(&network, &teacher, &spec), 0.5);
+        assert_eq!(views.ask(&network, (&teacher, &teacher), &spec), 0.5);
         assert_eq!(views.weights, [1.0, 0.0]); // spreads 0.05 and 0.25/√2
         let expected = [1.05, 2.05, 5.25, 5.0];
         assert!(views.target.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6));
+        let elsewhere = [1.0, 0.0, 0.0, 1.0, 0.3, 0.0];
+        assert_eq!(views.ask(&network, (&teacher, &elsewhere), &spec), 0.0);
     }
 }

@@ -35,6 +35,8 @@ impl Record {
 pub enum Range {
     /// 1, 2, …
     AtLeastOne,
+    /// 2, 3, …
+    AtLeastTwo,
     /// Finite and > 0.
     Positive,
     /// Finite and ≥ 0.
@@ -52,6 +54,7 @@ impl Range {
         for &(name, got, range) in parameters {
             let (holds, need) = match range {
                 Range::AtLeastOne => (got >= 1.0, "at least 1"),
+                Range::AtLeastTwo => (got >= 2.0, "at least 2"),
                 Range::Positive => (got > 0.0 && got.is_finite(), "a number above 0"),
                 Range::NotNegative => (got >= 0.0 && got.is_finite(), "a number from 0 on"),
                 Range::BelowOne => ((0.0..1.0).contains(&got), "from 0 to below 1"),
