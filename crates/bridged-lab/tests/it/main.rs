@@ -1,0 +1,3 @@
+//! Studies from a file of data to lines of results.
+
+mod study;
