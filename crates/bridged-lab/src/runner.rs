@@ -61,7 +61,12 @@ impl<'a> Runner<'a> {
             Ok((name.clone(), Tuning { forward, reverse }))
         });
         let contenders = contenders.collect::<Result<_, LabError>>()?;
-        Ok(Self { study, data, groups, contenders })
+        let runner = Self { study, data, groups, contenders };
+        for cell in study.cells() {
+            // Whatever is too small is said before anything runs.
+            runner.draw(cell, 0)?;
+        }
+        Ok(runner)
     }
 
     /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
@@ -79,10 +84,6 @@ impl<'a> Runner<'a> {
         watch: &dyn Watch,
     ) -> Result<(), LabError> {
         let jobs = self.jobs(journal);
-        for cell in self.study.cells() {
-            // Whatever is too small is said before anything runs.
-            self.draw(cell, 0)?;
-        }
         let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
         let stage = Stage::begin(watch, "runs", Some(total as u64))?;
         let progress =

@@ -3,4 +3,5 @@
 mod bad_input;
 mod determinism;
 mod journey;
+mod lab;
 mod support;
