@@ -32,7 +32,7 @@ import ot
 import scipy
 from scipy.spatial.distance import cdist
 
-ONCE = 15  # a solver that takes more seconds than this runs no more
+ONCE = 30  # a solver that took more seconds than this runs no more
 ROOT = Path(__file__).resolve().parent.parent
 
 
