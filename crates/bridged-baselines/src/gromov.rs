@@ -100,6 +100,17 @@ pub fn mean_squares(distances: &[f64], w: &[f64]) -> Vec<f64> {
     distances.par_chunks(w.len()).map(square).collect()
 }
 
+/// Σ_k C_ik w_k for every row i.
+fn weighted(distances: &[f64], w: &[f64]) -> Vec<f64> {
+    let dot = |row: &[f64]| row.iter().zip(w).map(|(c, w)| c * w).sum();
+    distances.par_chunks(w.len()).map(dot).collect()
+}
+
+/// a bᵀ, row-major.
+fn outer(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().flat_map(|a| b.iter().map(move |b| a * b)).collect()
+}
+
 impl Gromov {
     /// A coupling from the start p qᵀ.
     pub fn solve(&self, spaces: Spaces<'_>) -> Result<Coupling, MethodError> {
@@ -121,17 +132,20 @@ impl Gromov {
         assert_eq!((c1.len(), c2.len()), (n * n, m * m), "distances are square");
         let sinkhorn = Sinkhorn { eps: self.eps, tol: self.inner_tol, max_iter: self.inner_iter };
         let (r, s) = (mean_squares(c1, p), mean_squares(c2, q));
-        let mut plan: Vec<f64> = p.iter().flat_map(|p| q.iter().map(move |q| p * q)).collect();
-        let (mut pulled, mut cost) = (vec![0.0; n * m], vec![0.0; n * m]);
+        // At p qᵀ both products are outer ones.
+        let (mut plan, mut pulled) = (outer(p, q), outer(p, &weighted(c2, q)));
+        let mut cost = spaces.first_cost();
         let mut buffer = Vec::new();
         let mut potentials: Option<(Vec<f64>, Vec<f64>)> = None;
         let (mut iterations, mut change) = (0, f64::INFINITY);
         while iterations < self.max_iter && change > self.tol {
-            let t = View::new(&plan, n, m);
-            par_product(t, View::new(c2, m, m), Accum::Replace, &mut pulled);
-            let h = View::new(&pulled, n, m);
-            par_product(View::new(c1, n, n), h, Accum::Replace, &mut cost);
-            spaces.finish(&mut cost, &r, &s);
+            if iterations > 0 {
+                let t = View::new(&plan, n, m);
+                par_product(t, View::new(c2, m, m), Accum::Replace, &mut pulled);
+                let h = View::new(&pulled, n, m);
+                par_product(View::new(c1, n, n), h, Accum::Replace, &mut cost);
+                spaces.finish(&mut cost, &r, &s);
+            }
             let start = potentials.as_ref().map(|(f, g)| (&f[..], &g[..]));
             let task = Task { cost: &cost, a: p, b: q, start, buffer };
             let mut found = sinkhorn.run(task, &mut |_| step(u64::from(iterations)))?;
@@ -149,13 +163,7 @@ impl Gromov {
 impl Spaces<'_> {
     /// The cost at the start p qᵀ.
     pub fn first_cost(&self) -> Vec<f64> {
-        let mean = |c: &[f64], w: &[f64]| -> Vec<f64> {
-            let dot = |row: &[f64]| row.iter().zip(w).map(|(c, w)| c * w).sum();
-            c.par_chunks(w.len()).map(dot).collect()
-        };
-        let (left, right) = (mean(self.c1, self.p), mean(self.c2, self.q));
-        let mut cost: Vec<f64> =
-            left.iter().flat_map(|l| right.iter().map(move |r| l * r)).collect();
+        let mut cost = outer(&weighted(self.c1, self.p), &weighted(self.c2, self.q));
         self.finish(&mut cost, &mean_squares(self.c1, self.p), &mean_squares(self.c2, self.q));
         cost
     }

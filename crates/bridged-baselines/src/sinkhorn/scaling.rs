@@ -33,7 +33,10 @@ impl<'a> Scaling<'a> {
             Some((f, g)) => (f.to_vec(), g.to_vec()),
             None => (vec![0.0; n], vec![0.0; m]),
         };
-        kernel.resize(n * m, 0.0);
+        if kernel.len() != n * m {
+            // Fresh memory is zero already; filling it here would touch it on one thread.
+            kernel = vec![0.0; n * m];
+        }
         let band = n.div_ceil(BAND.1).max(BAND.0.div_ceil(m)).min(n);
         let partial = vec![0.0; n.div_ceil(band) * m];
         let (u, v, w) = (vec![1.0; n], vec![1.0; m], vec![0.0; m]);
@@ -139,17 +142,29 @@ pub(super) fn absorb(potential: &mut [f64], scaling: &[f64], eps: f64) {
 }
 
 wide! {
-    /// For every row k of a band: u = a / (k · v) and w += u k, while the row is in the cache; w
-    /// starts from 0. Whether every u is in range.
+    /// For every row k of a band: u = a / (k · v) and w += u k, four rows at a time while they are in
+    /// the cache; w starts from 0. Whether every u is in range.
     fn scale_rows(kernel: &[f64], a: &[f64], v: &[f64], u: &mut [f64], w: &mut [f64]) -> bool {
-        let mut inside = true;
+        let m = v.len();
         w.fill(0.0);
-        for ((row, a), u) in kernel.chunks_exact(v.len()).zip(a).zip(u) {
-            *u = a / dot(row, v);
-            inside &= *u <= RANGE && *u >= 1.0 / RANGE;
-            row.iter().zip(&mut *w).for_each(|(k, w)| *w += *u * k);
+        for (rows, (a, u)) in kernel.chunks(4 * m).zip(a.chunks(4).zip(u.chunks_mut(4))) {
+            if let [u0, u1, u2, u3] = u {
+                let (r0, rest) = rows.split_at(m);
+                let (r1, rest) = rest.split_at(m);
+                let (r2, r3) = rest.split_at(m);
+                let sums = dots([r0, r1, r2, r3], v);
+                (*u0, *u1, *u2, *u3) = (a[0] / sums[0], a[1] / sums[1], a[2] / sums[2], a[3] / sums[3]);
+                for ((((w, k0), k1), k2), k3) in w.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+                    *w += (*u0 * k0 + *u1 * k1) + (*u2 * k2 + *u3 * k3);
+                }
+            } else {
+                for ((row, a), u) in rows.chunks_exact(m).zip(a).zip(u) {
+                    *u = a / row.iter().zip(v).map(|(k, v)| k * v).sum::<f64>();
+                    row.iter().zip(&mut *w).for_each(|(k, w)| *w += *u * k);
+                }
+            }
         }
-        inside
+        u.iter().all(|u| *u <= RANGE && *u >= 1.0 / RANGE)
     }
 
     /// K = exp((f + g − C) · inverse) of a band.
@@ -199,18 +214,27 @@ wide! {
     }
 }
 
-/// Σ a b in eight lanes, which the compiler may hold in vectors.
+/// The products of four rows with one vector, each in four lanes, which the compiler may hold in
+/// vectors.
 #[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            lanes[lane] += a[lane] * b[lane];
+fn dots([a, b, c, d]: [&[f64]; 4], v: &[f64]) -> [f64; 4] {
+    let mut lanes = [[0.0; 4]; 4];
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
+        [a, b, c, d].map(|row| row.as_chunks::<4>());
+    let (v, v_rest) = v.as_chunks::<4>();
+    for ((((v, a), b), c), d) in v.iter().zip(a).zip(b).zip(c).zip(d) {
+        for lane in 0..4 {
+            lanes[0][lane] += a[lane] * v[lane];
+            lanes[1][lane] += b[lane] * v[lane];
+            lanes[2][lane] += c[lane] * v[lane];
+            lanes[3][lane] += d[lane] * v[lane];
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    lanes.iter().sum::<f64>() + rest
+    let rests = [a_rest, b_rest, c_rest, d_rest];
+    std::array::from_fn(|row| {
+        let rest: f64 = rests[row].iter().zip(v_rest).map(|(k, v)| k * v).sum();
+        lanes[row].iter().sum::<f64>() + rest
+    })
 }
 
 /// The largest |c|; NaN or infinite where a cost is.
