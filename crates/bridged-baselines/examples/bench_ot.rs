@@ -16,8 +16,8 @@
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::{Method, Problem};
 use bridged_baselines::BaselineSpec;
-use bridged_baselines::gromov::{Gromov, Spaces};
-use bridged_baselines::sinkhorn::Sinkhorn;
+use bridged_baselines::transport::gromov::{Gromov, Spaces};
+use bridged_baselines::transport::sinkhorn::Sinkhorn;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::error::Error;

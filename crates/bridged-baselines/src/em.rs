@@ -7,7 +7,7 @@
 //!
 //! Fitted to all that is known, the pairs and the unpaired rows of both sides, by
 //! expectation–maximisation from the pairs: k-means on the joined rows of the pairs (each side at
-//! unit scale) gives (μ_t, ν_t) that belong together, the pools refine them. `em_model` holds the
+//! unit scale) gives (μ_t, ν_t) that belong together, the pools refine them. `em/model.rs` holds the
 //! steps and says why the likelihood cannot fall.
 //!
 //! In 1,280 columns every posterior is 0 or 1 after the first step, and the start is the result.
@@ -26,11 +26,14 @@
 //! k-means runs, so that component t of x had nothing to do with component t of y, and counted
 //! paired rows twice; here components are joint from the start and each row counts once.
 
-use crate::em_model::{Gaussians, Limits, Model, Run, normalise, values};
-use crate::em_rows::{Axes, Rows, Units};
+mod model;
+mod rows;
+
 use bridged::cluster::{Clusterer, KMeans};
 use bridged::math::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use model::{Gaussians, Limits, Model, Run, normalise, values};
+use rows::{Axes, Rows, Units};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -40,6 +43,7 @@ const NAME: &str = "em";
 const RESTARTS: u32 = 10;
 /// The most components that `n_components` finds by itself.
 const MOST_COMPONENTS: usize = 10;
+
 /// A Gaussian mixture with one latent class behind both sides.
 ///
 /// ```

@@ -3,7 +3,7 @@
 //! ```text
 //! R      ridge regression of y on x over the pairs
 //! C_ij = ‖R(x_i) − y_j‖² / median                    every row of both pools
-//! P    = entropic plan between uniform weights, ε    (crate::sinkhorn)
+//! P    = entropic plan between uniform weights, ε    (crate::transport::sinkhorn)
 //! ŷ_i  = Σ_j P_ij y_j / Σ_j P_ij = Σ_j softmax_j((g_j − C_ij)/ε) y_j
 //! ```
 //!
@@ -24,9 +24,9 @@
 //! published experiment code replaced the tuned ε by 5 % of a median cost whatever the grid said, and
 //! coupled the rows of the test to y; here a given ε is honoured, and the x pool is coupled.
 
-use crate::barycentre::{Barycentre, in_full_bands};
-use crate::ridge_cost::RidgeCost;
-use crate::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
+use crate::transport::barycentre::{Barycentre, in_full_bands};
+use crate::transport::ridge_cost::RidgeCost;
+use crate::transport::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! C1, C2   Euclidean distances within each pool, in standard scores, divided by their mean
-//! T      = entropic Gromov–Wasserstein coupling of uniform weights, ε        (crate::gromov)
+//! T      = entropic Gromov–Wasserstein coupling of uniform weights, ε        (crate::transport::gromov)
 //! ŷ_i    = Σ_j T_ij y_j / Σ_j T_ij
 //! ```
 //!
@@ -27,13 +27,13 @@
 //! Peyré, Cuturi & Solomon (2016); Vayer et al. (2020). The published experiment code used the pairs
 //! to scale the spaces; here the pools do that, which are larger and need no pairs.
 
-use crate::barycentre::{Barycentre, in_full_bands};
 use crate::eot::check_limits;
-use crate::gromov::{Gromov, Spaces, mean_squares};
 use crate::kernel::squared_distances;
 use crate::prepare::Standard;
-use crate::ridge_cost::{RidgeCost, typical};
-use crate::sinkhorn::{Eps, on_behalf_of};
+use crate::transport::barycentre::{Barycentre, in_full_bands};
+use crate::transport::gromov::{Gromov, Spaces, mean_squares};
+use crate::transport::ridge_cost::{RidgeCost, typical};
+use crate::transport::sinkhorn::{Eps, on_behalf_of};
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};

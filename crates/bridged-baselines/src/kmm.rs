@@ -6,7 +6,7 @@
 //! minimise Σ_i w_i ‖y_i − b − f(x_i)‖² + α ‖f‖²_K,    ŷ(x) = b + f(x)
 //! ```
 //!
-//! Few pairs are never a fair sample of two large pools. Kernel mean matching (`kmm_weights`) makes
+//! Few pairs are never a fair sample of two large pools. Kernel mean matching (`kmm/weights.rs`) makes
 //! up for it on each side; kernel ridge regression with the weights does the rest. The two sides
 //! are joined by their mean: it keeps the sum within the bounds of both, and a pair that one pool
 //! asks for is never lost, while a product may vanish for every pair.
@@ -24,13 +24,15 @@
 //! Huang, Smola, Gretton, Borgwardt & Schölkopf, NIPS 2006 (x side only; the paper of bridged
 //! clustering matches both).
 
+mod weights;
+
 use crate::kernel::{Width, rbf};
 use crate::kernel_ridge::{self, KernelRidge};
-use crate::kmm_weights::{Limits, match_means};
 use crate::prepare::Standard;
 use bridged::math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
+use weights::{Limits, match_means};
 
 /// The name in the list and in errors.
 const NAME: &str = "kmm";

@@ -8,7 +8,7 @@
 //! f(x) = Σ_{j ≤ n} k(x, x_j) α_j,   (Q K + γ_A l I) α = SᵀY,   Q = SᵀS + (γ_I l / v) L
 //! ```
 //!
-//! where S (l, n) selects the paired rows and b is the mean of the paired outputs; `manifold.rs` solves
+//! where S (l, n) selects the paired rows and b is the mean of the paired outputs; `laprls/manifold.rs` solves
 //! it exactly. Y only enters linearly: the system is solved for the l pairs, not for the outputs,
 //! and α = A Y is kept as its two factors. Cost O(n² d + 2 n³), memory three n × n matrices; a
 //! prediction O(n (d + l) + l · outputs) a row. Choose it when the groups of x are connected and
@@ -24,14 +24,18 @@
 //!   the normalised one. The (l + u)² of Belkin et al. is the same for a complete graph of unit
 //!   weights; for a neighbour graph, which has only about n k edges, it would weaken the term by n/k.
 
+mod manifold;
+
+pub use manifold::{Kernel, Laplacian};
+
 use crate::kernel::{Width, rbf};
-use crate::manifold::{Energy, Kernel, Laplacian, smooth};
 use crate::prepare::{Paired, Standard};
 use crate::subspace::{centred, times};
 use bridged::math::graph::Graph;
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use manifold::{Energy, smooth};
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.

@@ -23,46 +23,37 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`gromov`] | entropic Gromov–Wasserstein, plain and fused |
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
-//! | [`sinkhorn`] | entropic optimal transport |
+//! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
-mod barycentre;
 mod cca;
 mod constant;
 mod em;
-mod em_model;
-mod em_rows;
 mod eot;
 mod fixmatch;
 mod gcn;
-pub mod gromov;
 mod gw;
 pub mod kernel;
 pub mod kernel_ridge;
 mod kmm;
-mod kmm_weights;
 mod knn;
 mod laprls;
 mod linear;
-mod manifold;
 mod nearest_pair;
 pub mod nn;
 mod pls;
 pub mod prepare;
 mod ridge;
-mod ridge_cost;
-pub mod sinkhorn;
 mod subspace;
 pub mod svr;
 mod tnnr;
+pub mod transport;
 mod tsvr;
 mod ucvme;
-mod wide;
 
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
@@ -73,8 +64,7 @@ pub use gcn::Gcn;
 pub use gw::{FusedGw, Gw};
 pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
-pub use laprls::Laprls;
-pub use manifold::{Kernel, Laplacian};
+pub use laprls::{Kernel, Laplacian, Laprls};
 pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;

@@ -4,8 +4,11 @@ use crate::support::*;
 use bridged::math::Matrix;
 use bridged::{MethodError, Problem};
 
+/// What is poor about it, x, y and the pairs.
+type Poor = (&'static str, Matrix, Matrix, Vec<(u32, u32)>);
+
 /// Problems that are poor in one way each.
-fn poor() -> Vec<(&'static str, Matrix, Matrix, Vec<(u32, u32)>)> {
+fn poor() -> Vec<Poor> {
     let wave = |n: usize, d: usize, step: f32| {
         Matrix::from_fn(n, d, |i, j| ((i * 7 + j * 3) as f32 * step).sin() * 4.0)
     };

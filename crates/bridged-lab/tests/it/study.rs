@@ -15,7 +15,7 @@ fn data() -> Dataset {
     let mixture = Mixture { classes: 10, separation: 12.0, ..Mixture::default() };
     let sizes = Sizes { x: 10, y: 10, test: 300, pairs: Pairs::Stratified(1) };
     let sample = mixture.draw(sizes, Seed(5));
-    let mut last = vec![0; 10];
+    let mut last = [0; 10];
     let entities = sample.test_latent.iter().map(|&g| {
         last[g as usize] += 1;
         g * 100 + last[g as usize] / 2

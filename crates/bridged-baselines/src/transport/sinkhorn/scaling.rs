@@ -1,7 +1,7 @@
 //! The state of Sinkhorn's iteration: scalings around absorbed potentials, in bands of rows.
 
 use super::Task;
-use crate::wide::{exp, wide};
+use crate::transport::wide::{exp, wide};
 use rayon::prelude::*;
 
 /// Scalings stay between the inverse of this and this.

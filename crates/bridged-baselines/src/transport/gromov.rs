@@ -20,7 +20,7 @@
 //! `entropic_fused_gromov_wasserstein` (solver `PGD`, square loss), whose factor 2 before the
 //! gradient is kept, so that ε means the same.
 
-use crate::sinkhorn::{Sinkhorn, Task};
+use crate::transport::sinkhorn::{Sinkhorn, Task};
 use bridged::MethodError;
 use bridged::math::Cancelled;
 use bridged::math::linalg::{Accum, View, par_product};
@@ -29,7 +29,7 @@ use rayon::prelude::*;
 /// The solver and its limits.
 ///
 /// ```
-/// use bridged_baselines::gromov::{Gromov, Spaces};
+/// use bridged_baselines::transport::gromov::{Gromov, Spaces};
 /// // Three points on a line, and the same three in another order: 0, 1, 5 and 5, 0, 1.
 /// let c1 = [0.0, 1.0, 5.0, 1.0, 0.0, 4.0, 5.0, 4.0, 0.0];
 /// let c2 = [0.0, 5.0, 4.0, 5.0, 0.0, 1.0, 4.0, 1.0, 0.0];
@@ -199,7 +199,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sinkhorn::golden::{agree, golden, numbers};
+    use crate::transport::sinkhorn::golden::{agree, golden, numbers};
 
     #[test]
     fn couplings_agree_with_pot() {

@@ -8,7 +8,7 @@
 //! that g defines is the barycentric one on the pool and extends it everywhere (the entropic map of
 //! Seguy et al. 2018 and Pooladian & Niles-Weed 2021). The weights b_j are part of g.
 
-use crate::wide::{exp, wide};
+use crate::transport::wide::{exp, wide};
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Matrix, MatrixRef};
 use rayon::prelude::*;
@@ -75,7 +75,7 @@ wide! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sinkhorn::Sinkhorn;
+    use crate::transport::sinkhorn::Sinkhorn;
 
     #[test]
     fn on_the_rows_of_a_plan_it_is_the_mean_that_the_plan_weighs() {

@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn weights_agree_with_cvxopt() {
         let golden: Value =
-            serde_json::from_str(include_str!("../../../tests/golden/baselines_kmm.json")).unwrap();
+            serde_json::from_str(include_str!("../../../../tests/golden/baselines_kmm.json"))
+                .unwrap();
         for case in golden["cases"].as_array().unwrap() {
             let (kernel, kappa) = (floats(&case["kernel"]), floats(&case["kappa"]));
             let expected = floats(&case["beta"]);

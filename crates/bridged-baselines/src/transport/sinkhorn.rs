@@ -107,7 +107,7 @@ pub(crate) fn on_behalf_of(method: &'static str) -> impl Fn(MethodError) -> Meth
 /// Entropic transport by Sinkhorn's iteration.
 ///
 /// ```
-/// use bridged_baselines::sinkhorn::Sinkhorn;
+/// use bridged_baselines::transport::sinkhorn::Sinkhorn;
 /// let costs = [0.0, 1.0, 1.0, 0.0];
 /// let half = [0.5, 0.5];
 /// let blurred = Sinkhorn { eps: 1.0, ..Default::default() }.solve(&costs, &half, &half)?;
@@ -287,7 +287,7 @@ pub(crate) mod golden {
     use serde_json::Value;
 
     pub(crate) fn golden() -> Value {
-        serde_json::from_str(include_str!("../../../tests/golden/baselines_ot.json")).unwrap()
+        serde_json::from_str(include_str!("../../../../tests/golden/baselines_ot.json")).unwrap()
     }
 
     pub(crate) fn numbers(value: &Value) -> Vec<f64> {

@@ -12,7 +12,7 @@
 //! the likelihood never falls. A component without rows on a side keeps its place there.
 //! O((n_X + n_Y) k q) an iteration.
 
-use crate::em_rows::Rows;
+use super::rows::Rows;
 use bridged::math::chunks::{map_blocks, map_blocks_mut};
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Cancelled, MatrixRef};
@@ -243,8 +243,8 @@ pub(crate) fn normalise(row: &mut [f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Units;
     use super::*;
-    use crate::em_rows::Units;
     use bridged::Problem;
     use bridged::math::{Matrix, Seed};
     use rand::RngExt;
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn with_a_y_that_says_nothing_it_is_the_mixture_of_scikit_learn() {
-        let golden = include_str!("../../../tests/golden/baselines_em.json");
+        let golden = include_str!("../../../../tests/golden/baselines_em.json");
         let golden: Value = serde_json::from_str(golden).unwrap();
         let matrix = |v: &Value| {
             Matrix::from_rows(&serde_json::from_value::<Vec<Vec<f32>>>(v.clone()).unwrap())
