@@ -39,7 +39,7 @@ pub trait Predictor: Send + Sync {
 pub enum MethodError {
     /// The problem itself, or the bridge.
     #[error(transparent)]
-    Problem(#[from] Error),
+    Problem(Error),
     /// The method needs more pairs than there are.
     #[error("{method} needs at least {need} pairs, got {got}; {remedy}")]
     TooFewPairs {
@@ -109,6 +109,15 @@ pub enum MethodError {
     Cancelled(#[from] Cancelled),
 }
 
+impl From<Error> for MethodError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            error => Self::Problem(error),
+        }
+    }
+}
+
 impl MethodError {
     /// The rows have the columns of the pool and are finite.
     pub fn check_rows(
@@ -157,5 +166,45 @@ impl Predictor for BridgedModel {
     fn predict_pool(&self, x: MatrixRef<'_>) -> Result<Matrix, MethodError> {
         MethodError::check_pool("bridged", x, (self.x.clustering.labels.len(), self.x.cols()))?;
         Ok(self.predict_own(Direction::Forward, x)?.values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::{Event, Silent};
+    use std::ops::ControlFlow;
+
+    struct Stop;
+
+    impl Watch for Stop {
+        fn on(&self, _: Event<'_>) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+
+    fn rows() -> Matrix {
+        Matrix::from_fn(12, 1, |i, _| (i / 6 * 10) as f32 + i as f32 * 0.1)
+    }
+
+    #[test]
+    fn the_bridge_as_a_method_says_that_it_was_stopped() {
+        let x = rows();
+        let problem = Problem::new(x.view(), x.view(), &[(0, 0), (11, 11)]);
+        let method: &dyn Method = &BridgedClustering::with_k(2);
+        let stopped = method.fit(problem, Seed(0), &Stop);
+        assert!(matches!(stopped, Err(MethodError::Cancelled(_))));
+    }
+
+    #[test]
+    fn the_pool_keeps_its_clusters_and_must_be_the_pool() {
+        let x = rows();
+        let problem = Problem::new(x.view(), x.view(), &[(0, 0), (11, 11)]);
+        let method: &dyn Method = &BridgedClustering::with_k(2);
+        let predictor = method.fit(problem, Seed(0), &Silent).unwrap();
+        let (pool, unseen) = (predictor.predict_pool(x.view()), predictor.predict(x.view()));
+        assert_eq!(pool.unwrap(), unseen.unwrap());
+        let error = predictor.predict_pool(x.view().slice(0..3)).unwrap_err();
+        assert_eq!(error.to_string(), "bridged: the pool had 12 rows when it was fitted, got 3");
     }
 }
