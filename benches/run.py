@@ -392,7 +392,7 @@ def commit():
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.rstrip()
 
     changed = [line[3:] for line in git("status", "--porcelain").splitlines()]
-    mine = ("benches/results.json", "docs/benchmarks")
+    mine = ("benches/results.json", "benches/baselines.json", "docs/benchmarks")
     dirty = any(not path.startswith(mine) for path in changed)
     return git("rev-parse", "--short", "HEAD") + (" with changes" if dirty else "")
 

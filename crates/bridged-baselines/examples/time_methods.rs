@@ -25,7 +25,7 @@ fn main() {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the first pool");
 
     let mixture =
-        Mixture { classes: 7, dim_x: 1280, dim_y: 768, separation: 12.0, ..Mixture::default() };
+        Mixture { classes: 7, dim_x: 1280, dim_y: 768, separation: 60.0, ..Mixture::default() };
     // 200 rows a group: 4 pairs, 20 outputs only; of the 176 others a fifth is unseen.
     let sizes = Sizes { x: 7 * 145, y: 7 * 24, test: 7 * 35, pairs: Pairs::Stratified(4) };
     let sample = mixture.draw(sizes, Seed(1));
