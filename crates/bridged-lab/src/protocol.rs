@@ -160,6 +160,14 @@ impl Draw {
     }
 }
 
+/// Which rows of a group go where.
+struct Division {
+    pairs: Vec<usize>,
+    output: Vec<usize>,
+    test: Vec<usize>,
+    input: Vec<usize>,
+}
+
 /// How many rows of a group go where.
 struct Parts {
     pairs: usize,
@@ -185,17 +193,11 @@ impl Protocol {
 
         let (mut x_rows, mut y_rows, mut test_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut pair_rows = Vec::new();
-        for (mut units, parts) in self.choose(data, allowed, &plan, seed)?.into_iter().zip(&plan) {
-            // A pair takes one row of an entity; the others would give its partner away.
-            let pairs: Vec<usize> =
-                (0..parts.pairs).map(|_| units.pop().expect("counted in choose")[0]).collect();
-            x_rows.extend(&pairs);
-            y_rows.extend(&pairs);
+        for division in self.choose(data, allowed, &plan, seed)? {
+            let Division { pairs, output, test, input } = division;
+            x_rows.extend(pairs.iter().chain(&input));
+            y_rows.extend(pairs.iter().chain(&output));
             pair_rows.extend(pairs);
-            y_rows.extend(take(&mut units, parts.output));
-            let test = take(&mut units, parts.test);
-            let input = take(&mut units, parts.input);
-            x_rows.extend(&input);
             test_rows.extend(match cell.setting {
                 Setting::Inductive => test,
                 Setting::Transductive => input,
@@ -292,14 +294,14 @@ impl Protocol {
         Parts { pairs, output, test, input: rest.saturating_sub(test).max(1) }
     }
 
-    /// Draws the groups of a run; of each, its entities in random order.
+    /// Draws the groups of a run and divides the rows of each.
     fn choose(
         &self,
         data: &Dataset,
         allowed: &[u32],
         plan: &[Parts],
         seed: Seed,
-    ) -> Result<Vec<Vec<Vec<usize>>>, LabError> {
+    ) -> Result<Vec<Division>, LabError> {
         let mut order = allowed.to_vec();
         order.shuffle(&mut seed.child("groups").rng());
         let rng = &mut seed.child("rows").rng();
@@ -308,16 +310,22 @@ impl Protocol {
         for group in order {
             let Some(parts) = plan.get(chosen.len()) else { break };
             let units = self.units(data, group, &taken, rng);
-            let pairs = parts.pairs.min(units.len());
-            let rows: usize = units.iter().rev().skip(pairs).map(Vec::len).sum();
-            let need = parts.output + parts.test + parts.input;
-            if pairs == parts.pairs && rows >= need {
-                taken.extend(units.iter().flatten().filter_map(|&row| self.entity(data, row)));
-                chosen.push(units);
-            } else {
-                let name = &data.group_names[group as usize];
-                let rows: usize = units.iter().map(Vec::len).sum();
-                too_small.push(format!("{name} has {rows}, needs {}", need + parts.pairs));
+            let rows: Vec<usize> = units.iter().flatten().copied().collect();
+            let entities = units.len();
+            match parts.divide(units) {
+                Some(division) => {
+                    taken.extend(rows.iter().filter_map(|&row| self.entity(data, row)));
+                    chosen.push(division);
+                }
+                None => {
+                    let name = &data.group_names[group as usize];
+                    let of = match entities < rows.len() {
+                        true => format!(" of {entities} entities, which are not divided"),
+                        false => String::new(),
+                    };
+                    let (has, need) = (rows.len(), parts.rows());
+                    too_small.push(format!("{name} has {has}{of}, needs {need}"));
+                }
             }
         }
         if chosen.len() == plan.len() {
@@ -382,14 +390,29 @@ impl Protocol {
     }
 }
 
-/// The rows of as many entities as it takes, cut to `count` rows; none of them is used again.
-fn take(units: &mut Vec<Vec<usize>>, count: usize) -> Vec<usize> {
-    let mut rows = Vec::with_capacity(count);
-    while rows.len() < count {
-        rows.extend(units.pop().expect("counted in choose"));
+impl Parts {
+    fn rows(&self) -> usize {
+        self.pairs + self.output + self.test + self.input
     }
-    rows.truncate(count);
-    rows
+
+    /// Divides the entities of a group, each going to one part; none if they do not suffice.
+    ///
+    /// A pair takes one row of an entity: the others would give its partner away. What is left of
+    /// an entity after a part is full is not used either.
+    fn divide(&self, mut units: Vec<Vec<usize>>) -> Option<Division> {
+        let mut take = |count: usize| {
+            let mut rows = Vec::with_capacity(count);
+            while rows.len() < count {
+                rows.extend(units.pop()?);
+            }
+            rows.truncate(count);
+            Some(rows)
+        };
+        let (output, test, input) = (take(self.output)?, take(self.test)?, take(self.input)?);
+        let pairs =
+            (0..self.pairs).map(|_| units.pop().map(|unit| unit[0])).collect::<Option<_>>()?;
+        Some(Division { pairs, output, test, input })
+    }
 }
 
 #[cfg(test)]
@@ -534,13 +557,26 @@ mod tests {
     }
 
     #[test]
+    fn a_group_of_large_entities_is_too_small_before_its_rows_run_out() {
+        // Four entities of ten rows: one for the pair, and then no three parts of eleven rows.
+        let data = Dataset { entities: Some((0..240).map(|i| i / 10).collect()), ..data() };
+        let cell = cell(1, 1, Setting::Inductive);
+        let draw = |rows_per_group| {
+            Protocol { rows_per_group, ..Protocol::default() }.draw(&data, &[0], cell, Seed(0))
+        };
+        assert_eq!(draw(12).unwrap().x.rows(), 1 + 7);
+        let text = draw(39).unwrap_err().to_string();
+        assert!(text.contains("group 0 has 40 of 4 entities, which are not divided, needs 39"));
+    }
+
+    #[test]
     fn groups_that_are_too_small_are_named() {
         let protocol = Protocol { rows_per_group: 60, ..Protocol::default() };
         let error =
             protocol.draw(&data(), &[0, 3], cell(2, 1, Setting::Inductive), Seed(0)).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("numbers has 0 groups with enough rows"), "{text}");
-        assert!(text.contains("group 3 has 40, needs 60"), "{text}");
+        assert!(text.contains("group 3 has 40 of 20 entities"), "{text}");
     }
 
     #[test]
