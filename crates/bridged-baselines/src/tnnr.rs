@@ -309,14 +309,4 @@ mod tests {
         let error = bad.fit(problem(&smallest()), Seed(0), &Silent).err().unwrap();
         assert_eq!(error.to_string(), "tnnr: `lr` must be a number above 0, got 0");
     }
-
-    /// `cargo test --release -p bridged-baselines --lib tnnr -- --ignored --nocapture`
-    #[test]
-    #[ignore = "a measurement of seconds, in release"]
-    fn the_largest_setting_takes_at_most_fifteen_seconds() {
-        let costly = Tnnr { rep_dim: 128, tol: 0.0, ..Tnnr::default() };
-        let slow = Tnnr { rep_dim: 32, beta: 1.0, lr: 1e-4, ..Tnnr::default() };
-        let seconds = [Tnnr::default(), costly, slow].map(|m| report_largest(&m));
-        assert!(seconds.iter().all(|&s| s < 15.0), "{seconds:?}");
-    }
 }

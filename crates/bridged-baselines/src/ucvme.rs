@@ -309,14 +309,4 @@ mod tests {
         let error = bad.fit(problem(&smallest()), Seed(0), &Silent).err().unwrap();
         assert_eq!(error.to_string(), "ucvme: `lr` must be a number above 0, got 0");
     }
-
-    /// `cargo test --release -p bridged-baselines --lib ucvme -- --ignored --nocapture`
-    #[test]
-    #[ignore = "a measurement of seconds, in release"]
-    fn the_largest_setting_takes_at_most_fifteen_seconds() {
-        let costly = Ucvme { mc_t: 10, ..Ucvme::default() };
-        let slow = Ucvme { w_unl: 10.0, lr: 1e-4, ..Ucvme::default() };
-        let seconds = [Ucvme::default(), costly, slow].map(|m| report_largest(&m));
-        assert!(seconds.iter().all(|&s| s < 15.0), "{seconds:?}");
-    }
 }

@@ -4,20 +4,11 @@ use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
 use bridged::{Method, Predictor, Problem};
-use std::time::Instant;
 
 /// The paper's smallest setting: three groups, one pair each.
 pub(crate) fn smallest() -> Sample {
     let mixture = Mixture { classes: 3, separation: 12.0, ..Mixture::default() };
     mixture.draw(Sizes { x: 60, y: 60, test: 60, pairs: Pairs::Stratified(1) }, Seed(3))
-}
-
-/// The paper's largest setting: seven groups of 200 rows, of which some are for testing, four pairs
-/// each, 1,280 columns to 768.
-fn largest() -> Sample {
-    let (classes, dim_x, dim_y) = (7, 1280, 768);
-    let mixture = Mixture { classes, dim_x, dim_y, separation: 30.0, ..Mixture::default() };
-    mixture.draw(Sizes { x: 1000, y: 1000, test: 280, pairs: Pairs::Stratified(4) }, Seed(3))
 }
 
 pub(crate) fn problem(s: &Sample) -> Problem<'_> {
@@ -56,15 +47,4 @@ pub(crate) fn assert_finite_on_odd_shapes(method: &dyn Method) {
             }
         }
     }
-}
-
-/// Seconds to fit and predict the largest setting, and the error beside that of the true means.
-pub(crate) fn report_largest(method: &dyn Method) -> f64 {
-    let s = largest();
-    let start = Instant::now();
-    let error = score(&*method.fit(problem(&s), Seed(1), &Silent).unwrap(), &s);
-    let seconds = start.elapsed().as_secs_f64();
-    let oracle = s.oracle_mse().unwrap();
-    println!("{method:?}: {seconds:.2} s, error {error:.3}, of the true means {oracle:.3}");
-    seconds
 }

@@ -3,6 +3,7 @@
 use crate::support::*;
 use bridged::math::Matrix;
 use bridged::{MethodError, Problem};
+use rayon::prelude::*;
 
 /// What is poor about it, x, y and the pairs.
 type Poor = (&'static str, Matrix, Matrix, Vec<(u32, u32)>);
@@ -73,7 +74,8 @@ fn poor() -> Vec<Poor> {
 
 #[test]
 fn poor_data_give_a_finite_answer_or_an_error_that_names_the_method() {
-    for spec in all() {
+    // The slow methods side by side.
+    all().collect::<Vec<_>>().into_par_iter().for_each(|spec| {
         for (what, x, y, pairs) in poor() {
             for problem in [
                 Problem::new(x.view(), y.view(), &pairs),
@@ -98,7 +100,7 @@ fn poor_data_give_a_finite_answer_or_an_error_that_names_the_method() {
                 }
             }
         }
-    }
+    });
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! | module | what it computes |
 //! |---|---|
 //! | [`wins`] | win rates with ties shared, and bootstrap intervals over draws |
-//! | [`wilcoxon`] | the signed-rank test of paired differences, and Holm's correction |
-//! | [`friedman`] | mean ranks over many draws and the test that they differ |
+//! | [`mod@wilcoxon`] | the signed-rank test of paired differences, and Holm's correction |
+//! | [`mod@friedman`] | mean ranks over many draws and the test that they differ |
 //! | [`correlation`] | Pearson and Spearman with intervals, and the line of a scatter |
 
 pub mod correlation;
