@@ -30,7 +30,7 @@ use crate::nn::{
     Adam, Epochs, Mlp, Noise, Range, Record, Tape, follow, gather, resample, squared_error,
     weighted_squared_error,
 };
-use crate::prepare::{Centred, Paired, Standard};
+use crate::prepare::{Centred, Prepared, Standard};
 use bridged::math::watch::Stage;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -194,16 +194,11 @@ impl FixMatch {
         self.check()?;
         let seed = seed.child(NAME);
         let stage = Stage::begin(watch, NAME, Some(self.max_iter as u64))?;
-        let standard = Standard::fit(problem.x);
-        let paired = Paired::of(problem);
-        let centred = Centred::fit(paired.y.view());
+        let Prepared { standard, centred, pool, labelled, answers } = Prepared::of(problem);
         let (inputs, outputs) = (problem.x.cols(), problem.y.cols());
         let network = Mlp::new(&[inputs, self.hidden, self.hidden, outputs]);
         let noise = Noise::new(inputs, seed.child("noise"));
         let perturb = Perturb { spec: self, noise, cols: inputs };
-        let pool = standard.apply(problem.x);
-        let (labelled, answers) =
-            (standard.apply(paired.x.view()), centred.encode(paired.y.view()));
 
         let mut student: Vec<f32> = network.init(&mut seed.child("init").rng());
         let mut teacher = student.clone();

@@ -119,6 +119,33 @@ mod tests {
     }
 
     #[test]
+    fn it_predicts_what_scikit_learn_predicts() {
+        let golden: serde_json::Value =
+            serde_json::from_str(include_str!("../../../tests/golden/baselines_knn.json")).unwrap();
+        let matrix = |value: &serde_json::Value| {
+            let rows: Vec<Vec<f32>> = serde_json::from_value(value.clone()).unwrap();
+            Matrix::from_rows(&rows)
+        };
+        let (x, y, rows) = (matrix(&golden["x"]), matrix(&golden["y"]), matrix(&golden["rows"]));
+        let pairs: Vec<(u32, u32)> = (0..12).map(|i| (i, i)).collect();
+        let problem = Problem::new(x.view(), y.view(), &pairs);
+        let cases = golden["cases"].as_array().unwrap();
+        assert_eq!(cases.len(), 6);
+        for case in cases {
+            let spec: Knn = serde_json::from_value(serde_json::json!({
+                "k": case["k"], "weights": case["weights"],
+            }))
+            .unwrap();
+            let predicted = spec.fit(problem, Seed(0), &Silent).unwrap();
+            let predicted = predicted.predict(rows.view()).unwrap();
+            let expected = matrix(&case["predicted"]);
+            for (a, b) in predicted.data().iter().zip(expected.data()) {
+                assert!((a - b).abs() < 1e-5, "{spec:?}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
     fn neighbours_are_averaged_with_their_weights() {
         let knn = |k, weights| Knn { k, weights };
         assert_eq!(predict(knn(1, Weights::Uniform), 0.9), 20.0);

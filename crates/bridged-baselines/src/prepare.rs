@@ -115,6 +115,36 @@ impl Centred {
     }
 }
 
+/// A problem as a network sees it: standard scores in, centred outputs out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prepared {
+    /// Of the x pool.
+    pub standard: Standard,
+    /// Of the paired outputs.
+    pub centred: Centred,
+    /// The x pool.
+    pub pool: Matrix,
+    /// The inputs of the pairs.
+    pub labelled: Matrix,
+    /// The outputs of the pairs.
+    pub answers: Matrix,
+}
+
+impl Prepared {
+    /// Learns both scales and applies them.
+    pub fn of(problem: Problem<'_>) -> Self {
+        let (standard, paired) = (Standard::fit(problem.x), Paired::of(problem));
+        let centred = Centred::fit(paired.y.view());
+        Self {
+            pool: standard.apply(problem.x),
+            labelled: standard.apply(paired.x.view()),
+            answers: centred.encode(paired.y.view()),
+            standard,
+            centred,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

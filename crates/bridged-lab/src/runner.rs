@@ -9,6 +9,8 @@ use crate::memory::peak_of;
 use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
 use crate::tune::Tuned;
 use crate::{Cell, Dataset, Draw, Experiment, LabError, Truth};
+use bridged::math::distance::squared_distance;
+use bridged::math::neighbors::Neighbors;
 use bridged::math::{Cancelled, Event, Matrix, Seed, Stage, Watch};
 use bridged::metrics::{self, Rows, Side};
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
@@ -198,7 +200,7 @@ impl<'a> Runner<'a> {
             mae: error.mae,
             r2: error.r2,
             mse_of_mean: of_mean,
-            bleu: None,
+            bleu: self.bleu(&predicted, cell, draw).map_err(core)?,
             clusters: fitted.model().map(|model| self.clusters(model, draw)).transpose()?,
             fit_seconds,
             predict_seconds,
@@ -208,19 +210,46 @@ impl<'a> Runner<'a> {
 
     /// What a prediction is held against: the row's own output, or the closest output of its entity.
     fn truth(&self, predicted: &Matrix, cell: Cell, draw: &Draw) -> Matrix {
-        let (Truth::Closest, Some(entities)) = (self.study.truth, &self.data.entities) else {
-            return draw.truth.clone();
-        };
         let (_, to) = self.data.sides(cell.direction);
         let rows = draw.test_rows.iter().enumerate().map(|(i, &row)| {
-            let same = (0..entities.len()).filter(|&other| entities[other] == entities[row]);
-            let distance = |&other: &usize| {
-                bridged::math::distance::squared_distance(to.row(other), predicted.row(i))
-            };
-            let closest = same.min_by(|a, b| distance(a).total_cmp(&distance(b)));
-            closest.expect("a row is of its own entity")
+            let distance = |&other: &usize| squared_distance(to.row(other), predicted.row(i));
+            let closest =
+                self.same(row).into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            closest.expect("a row is its own partner")
         });
         to.select(rows.collect::<Vec<_>>())
+    }
+
+    /// BLEU of the texts of the output pool that are nearest to the predictions, where outputs have
+    /// texts; against the row's own text, or all of its entity's.
+    fn bleu(
+        &self,
+        predicted: &Matrix,
+        cell: Cell,
+        draw: &Draw,
+    ) -> Result<Option<f64>, metrics::MetricError> {
+        let (Some(texts), Direction::Forward) = (&self.data.texts, cell.direction) else {
+            return Ok(None);
+        };
+        let nearest = Neighbors::new(draw.y.view()).nearest(predicted.view(), 1);
+        let retrieved: Vec<&str> =
+            nearest.rows.iter().map(|&at| texts[draw.y_rows[at as usize]].as_str()).collect();
+        let references: Vec<Vec<&str>> = draw
+            .test_rows
+            .iter()
+            .map(|&row| self.same(row).into_iter().map(|other| texts[other].as_str()).collect())
+            .collect();
+        metrics::bleu(&retrieved, &references).map(Some)
+    }
+
+    /// The rows whose outputs count as right for a row: itself, or all of its entity.
+    fn same(&self, row: usize) -> Vec<usize> {
+        match &self.data.entities {
+            Some(entities) if self.study.truth == Truth::Closest => {
+                (0..entities.len()).filter(|&other| entities[other] == entities[row]).collect()
+            }
+            _ => vec![row],
+        }
     }
 
     fn clusters(&self, model: &BridgedModel, draw: &Draw) -> Result<Clusters, MethodError> {

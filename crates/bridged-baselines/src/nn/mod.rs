@@ -48,8 +48,6 @@ mod mlp;
 mod noise;
 mod record;
 mod sparse;
-#[cfg(test)]
-pub(crate) mod trials;
 
 pub use activation::{Mask, Sharing};
 pub use adam::{Adam, follow};

@@ -33,6 +33,10 @@ pub(crate) fn smallest_setting() -> Sample {
     mixture.draw(Sizes { x: 75, y: 30, test: 60, pairs: Pairs::Stratified(1) }, Seed(7))
 }
 
+pub(crate) fn problem(sample: &Sample) -> Problem<'_> {
+    Problem::new(sample.x.view(), sample.y.view(), &sample.pairs)
+}
+
 /// The mean squared distance of predictions to the true means of the test rows' groups: what is left
 /// to learn, without the noise that nobody can predict.
 pub(crate) fn test_error(predictor: &dyn Predictor, sample: &Sample) -> f64 {
@@ -75,7 +79,7 @@ pub(crate) fn assert_same_bits_on_any_threads(method: &dyn Method) {
     let mixture = Mixture { classes: 3, dim_x: 300, dim_y: 70, ..Mixture::default() };
     let sizes = Sizes { x: 200, y: 40, test: 70, pairs: Pairs::Stratified(9) };
     let sample = mixture.draw(sizes, Seed(8));
-    let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
+    let problem = problem(&sample);
     let [one, three] = [1, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {

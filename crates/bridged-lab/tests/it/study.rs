@@ -130,6 +130,25 @@ fn the_bridge_beats_the_mean_where_groups_are_clear_and_its_clusters_are_scored(
 }
 
 #[test]
+fn retrieved_texts_are_scored_where_outputs_have_them() {
+    let mut data = data();
+    let name = |&g: &u32| format!("a picture that shows group number g{g} and nothing else");
+    data.texts = Some(data.groups.iter().map(name).collect());
+    let directory = tempfile::tempdir().unwrap();
+    let mut sums = [0.0; 2];
+    for run in run(&study(""), &data, &directory.path().join("runs.jsonl"), 2) {
+        let Outcome::Scores(s) = run.outcome else { panic!("{run:?}") };
+        assert_eq!(s.bleu.is_some(), run.cell.direction == bridged::Direction::Forward);
+        match run.method.as_str() {
+            "bridged" => sums[0] += s.bleu.unwrap_or(0.0) / 8.0,
+            "mean" => sums[1] += s.bleu.unwrap_or(0.0) / 8.0,
+            _ => {}
+        }
+    }
+    assert!(sums[0] > 99.0 && sums[1] < 90.0, "the right group's text word by word: {sums:?}");
+}
+
+#[test]
 fn the_closest_output_of_an_entity_is_never_farther_than_its_own() {
     let data = data();
     let directory = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`mod@regression`] | MSE, MAE, R² | true outputs |
 //! | [`clustering`] | AMI, NMI, ARI, mis-clustering rate ε | latent classes |
+//! | [`text`] | BLEU | texts of the outputs |
 //! | [`mod@bridging`] | bridging accuracy, mis-bridging rate ε_B | latent classes of both sides |
 //!
 //! All sums are `f64` and folded in a fixed order: a score does not depend on the thread count.
@@ -11,10 +12,12 @@
 pub mod bridging;
 pub mod clustering;
 pub mod regression;
+pub mod text;
 
 pub use bridging::{Bridging, Side, bridging};
 pub use clustering::{Contingency, Matching, ami, ari, misclustering, nmi};
 pub use regression::{Regression, Rows, mae, mse, r2, regression};
+pub use text::bleu;
 
 use crate::cluster::Entry;
 use thiserror::Error;
@@ -26,6 +29,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "r2",
         about: "share of the variance that is explained, columns by their variance",
+    },
+    Entry {
+        name: "bleu",
+        about: "wording that retrieved texts share with their references, 0 to 100",
     },
     Entry { name: "ami", about: "adjusted mutual information of clusters and classes" },
     Entry { name: "nmi", about: "normalised mutual information of clusters and classes" },
