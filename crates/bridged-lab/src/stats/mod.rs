@@ -5,15 +5,18 @@
 //! | [`wins`] | win rates with ties shared, and bootstrap intervals over draws |
 //! | [`mod@wilcoxon`] | the signed-rank test of paired differences, and Holm's correction |
 //! | [`mod@friedman`] | mean ranks over many draws and the test that they differ |
+//! | [`mod@standings`] | the table of a study: who stands where |
 //! | [`correlation`] | Pearson and Spearman with intervals, and the line of a scatter |
 
 pub mod correlation;
 pub mod friedman;
+pub mod standings;
 pub mod wilcoxon;
 pub mod wins;
 
 pub use correlation::{Correlation, Line, line, pearson, spearman};
 pub use friedman::{Friedman, friedman};
+pub use standings::{Standing, Standings, standings};
 pub use wilcoxon::{Wilcoxon, holm, wilcoxon};
 pub use wins::{Interval, bootstrap, win_shares};
 

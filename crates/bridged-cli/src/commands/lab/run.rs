@@ -5,8 +5,8 @@ use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
 use bridged_lab::record::{self, Journal, Outcome, Run};
-use bridged_lab::{Dataset, Experiment, Runner};
-use std::collections::BTreeMap;
+use bridged_lab::stats::{Standings, standings};
+use bridged_lab::{Dataset, Experiment, Runner, Setting};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let journal = Journal::open(&folder.join("runs.jsonl"))?;
     runner.run(&journal, rayon::current_num_threads(), &stages)?;
     let runs = record::read(&folder.join("runs.jsonl"))?;
-    print(&runs, &folder)
+    print(&runs, &study, &folder)
 }
 
 /// Writes the study beside its results, and refuses to mix it with another.
@@ -56,40 +56,71 @@ fn keep_study(folder: &Path, study: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// The mean error of every method beside that of the mean, over all runs.
-fn print(runs: &[Run], folder: &Path) -> Result<()> {
-    let mut methods: BTreeMap<&str, (Vec<f64>, usize, f64)> = BTreeMap::new();
-    for run in runs {
-        let (ratios, failed, seconds) = methods.entry(&run.method).or_default();
-        match &run.outcome {
-            Outcome::Scores(s) => {
-                ratios.push(s.mse / s.mse_of_mean);
-                *seconds += s.fit_seconds + s.predict_seconds;
-            }
-            Outcome::Failed(_) => *failed += 1,
-        }
-    }
+/// Who stands where, for each direction and setting.
+fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", bold(&format!("{} in {}", plural(runs.len(), "run"), folder.display())))?;
+    let first = study.methods.first().map_or("bridged", String::as_str);
+    for &direction in &study.directions {
+        for &setting in &study.settings {
+            let same = |r: &&Run| r.cell.direction == direction && r.cell.setting == setting;
+            let part: Vec<Run> = runs.iter().filter(same).cloned().collect();
+            let Some(table) = standings(&part, first) else { continue };
+            let (from, to) = (direction.input(), direction.output());
+            let setting = match setting {
+                Setting::Transductive => "transductive",
+                Setting::Inductive => "inductive",
+            };
+            let draws = plural(table.draws, "draw");
+            writeln!(out, "\n{}", bold(&format!("{to} from {from}, {setting}, {draws}")))?;
+            if table.incomplete > 0 {
+                let left = plural(table.incomplete, "draw");
+                writeln!(out, "{left} without a run of every method left out")?;
+            }
+            print_table(&table, &part, first, &mut out)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_table(table: &Standings, runs: &[Run], first: &str, out: &mut dyn Write) -> Result<()> {
+    let against = format!("p against {first}");
     let mut grid = Grid::new(&[
         ("method", Align::Left),
+        ("wins", Align::Right),
+        ("95 %", Align::Left),
         ("error ÷ mean's", Align::Right),
-        ("runs", Align::Right),
+        ("rank", Align::Right),
+        (against.as_str(), Align::Right),
         ("failed", Align::Right),
-        ("seconds a run", Align::Right),
+        ("seconds", Align::Right),
     ]);
-    let mut lines: Vec<_> = methods.into_iter().collect();
-    let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len() as f64;
-    lines.sort_by(|a, b| mean(&a.1.0).total_cmp(&mean(&b.1.0)));
-    for (name, (ratios, failed, seconds)) in lines {
+    for line in &table.lines {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         grid.row(vec![
-            name.to_string(),
-            if ratios.is_empty() { "–".to_string() } else { number(mean(&ratios)) },
-            ratios.len().to_string(),
-            failed.to_string(),
-            number(seconds / ratios.len().max(1) as f64),
+            line.method.clone(),
+            percent(line.wins.value),
+            format!("{} – {}", percent(line.wins.low), percent(line.wins.high)),
+            if line.error.is_nan() { "–".to_string() } else { number(line.error) },
+            format!("{:.2}", line.rank),
+            line.p.map_or(String::new(), |p| if p < 1e-4 { "< 0.0001".into() } else { number(p) }),
+            line.failed.to_string(),
+            number(mean_seconds(runs, &line.method)),
         ]);
     }
-    grid.print(&mut out)?;
+    grid.print(out)?;
     Ok(())
+}
+
+/// Seconds of one thread to fit and predict, a run.
+fn mean_seconds(runs: &[Run], method: &str) -> f64 {
+    let seconds: Vec<f64> = runs
+        .iter()
+        .filter(|r| r.method == method)
+        .filter_map(|r| match &r.outcome {
+            Outcome::Scores(s) => Some(s.fit_seconds + s.predict_seconds),
+            Outcome::Failed(_) => None,
+        })
+        .collect();
+    seconds.iter().sum::<f64>() / seconds.len().max(1) as f64
 }

@@ -1,0 +1,190 @@
+//! Who stands where in a study: wins, ranks and errors of every method on the draws that all of them
+//! share.
+//!
+//! Only draws on which every method has a run are compared, so that like is held against like; a run
+//! that failed counts as an error above all others. The test of a method against the first one is
+//! Wilcoxon's over those draws, corrected by Holm for the number of methods.
+
+use super::wins::{Interval, bootstrap, win_shares};
+use super::{friedman, holm, wilcoxon};
+use crate::Cell;
+use crate::record::{Outcome, Run};
+use bridged::math::Seed;
+use std::collections::HashMap;
+
+/// One line of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The method.
+    pub method: String,
+    /// Its share of the wins, with a 95 % interval.
+    pub wins: Interval,
+    /// The mean over the draws of its error ÷ the error of the mean of y; of those it did not fail on.
+    pub error: f64,
+    /// Its mean rank; 1 is best everywhere.
+    pub rank: f64,
+    /// Draws that it failed on.
+    pub failed: usize,
+    /// The p-value of its difference from the first method, corrected; none for that method itself.
+    pub p: Option<f64>,
+}
+
+/// The table of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standings {
+    /// One line a method, most wins first.
+    pub lines: Vec<Standing>,
+    /// Draws that were compared.
+    pub draws: usize,
+    /// Draws that were left out, because some method has no run on them.
+    pub incomplete: usize,
+    /// The p-value of Friedman's test that all rank alike.
+    pub p: f64,
+}
+
+/// Compares the methods of these runs; none where no draw has them all. The first method in the
+/// order of the runs' names is `first`, against which the others are tested.
+pub fn standings(runs: &[Run], first: &str) -> Option<Standings> {
+    let mut methods: Vec<&str> = runs.iter().map(|r| r.method.as_str()).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    methods.sort_by_key(|m| *m != first);
+    let place: HashMap<&str, usize> = methods.iter().enumerate().map(|(i, m)| (*m, i)).collect();
+
+    let mut draws: HashMap<(Cell, usize), Vec<Option<&Run>>> = HashMap::new();
+    for run in runs {
+        let of = draws.entry((run.cell, run.run)).or_insert_with(|| vec![None; methods.len()]);
+        of[place[run.method.as_str()]] = Some(run);
+    }
+    let all = draws.len();
+    let mut complete: Vec<((Cell, usize), Vec<&Run>)> = draws
+        .into_iter()
+        .filter_map(|(key, runs)| Some((key, runs.into_iter().collect::<Option<Vec<_>>>()?)))
+        .collect();
+    if complete.is_empty() {
+        return None;
+    }
+    complete.sort_by_key(|((cell, run), _)| (order(*cell), *run));
+
+    let errors: Vec<Vec<f64>> =
+        complete.iter().map(|(_, runs)| runs.iter().map(|r| error(r)).collect()).collect();
+    // Shares of the win, by method and by cell.
+    let mut shares = vec![Vec::<Vec<f64>>::new(); methods.len()];
+    for same in complete.chunk_by(|a, b| a.0.0 == b.0.0) {
+        shares.iter_mut().for_each(|s| s.push(Vec::new()));
+        for (_, runs) in same {
+            let row: Vec<f64> = runs.iter().map(|r| error(r)).collect();
+            for (of, share) in shares.iter_mut().zip(win_shares(&row)) {
+                of.last_mut().expect("pushed above").push(share);
+            }
+        }
+    }
+    let tests: Vec<f64> = (1..methods.len())
+        .map(|m| {
+            // Two failures are equally bad; one is worse than any error.
+            let difference = |row: &Vec<f64>| match (row[0].is_finite(), row[m].is_finite()) {
+                (true, true) => row[0] - row[m],
+                (a, b) => f64::from(u8::from(b)) - f64::from(u8::from(a)),
+            };
+            wilcoxon(&errors.iter().map(difference).collect::<Vec<_>>()).p
+        })
+        .collect();
+    let corrected = holm(&tests);
+    let ranked = friedman(&errors);
+    let mut lines: Vec<Standing> = (0..methods.len())
+        .map(|m| {
+            let finite: Vec<f64> =
+                errors.iter().map(|row| row[m]).filter(|e| e.is_finite()).collect();
+            Standing {
+                method: methods[m].to_string(),
+                wins: bootstrap(&shares[m], 0.95, Seed(0).child(methods[m])),
+                error: finite.iter().sum::<f64>() / finite.len() as f64,
+                rank: ranked.as_ref().map_or(1.0, |f| f.mean_ranks[m]),
+                failed: errors.len() - finite.len(),
+                p: (m > 0).then(|| corrected[m - 1]),
+            }
+        })
+        .collect();
+    lines.sort_by(|a, b| b.wins.value.total_cmp(&a.wins.value).then(a.rank.total_cmp(&b.rank)));
+    Some(Standings {
+        lines,
+        draws: errors.len(),
+        incomplete: all - errors.len(),
+        p: ranked.map_or(1.0, |f| f.p),
+    })
+}
+
+fn order(cell: Cell) -> (bool, bool, usize, usize, i64) {
+    let Cell { groups, pairs, setting, direction, extra_clusters } = cell;
+    let reverse = direction == bridged::Direction::Reverse;
+    (reverse, setting == crate::Setting::Inductive, groups, pairs, extra_clusters)
+}
+
+/// Error ÷ that of the mean of y; infinite where a run failed.
+fn error(run: &Run) -> f64 {
+    match &run.outcome {
+        Outcome::Scores(s) => s.mse / s.mse_of_mean,
+        Outcome::Failed(_) => f64::INFINITY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Setting;
+    use crate::record::Scores;
+    use bridged::Direction;
+
+    fn run(method: &str, groups: usize, number: usize, mse: f64) -> Run {
+        let cell = Cell {
+            groups,
+            pairs: 1,
+            setting: Setting::Inductive,
+            direction: Direction::Forward,
+            extra_clusters: 0,
+        };
+        let outcome = if mse.is_finite() {
+            Outcome::Scores(Box::new(Scores { mse, mse_of_mean: 2.0, ..Scores::default() }))
+        } else {
+            Outcome::Failed("no".into())
+        };
+        Run {
+            data: "d".into(),
+            cell,
+            run: number,
+            seed: 0,
+            method: method.into(),
+            version: "0".into(),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn wins_ranks_and_errors_are_those_of_the_shared_draws() {
+        let mut runs = Vec::new();
+        for i in 0..10 {
+            runs.push(run("ours", 3, i, 1.0 + 0.01 * i as f64));
+            runs.push(run("theirs", 3, i, if i < 2 { 0.5 } else { 1.9 + 0.01 * i as f64 }));
+            runs.push(run("broken", 3, i, f64::INFINITY));
+        }
+        runs.push(run("ours", 4, 0, 9.0)); // nobody else ran on this draw
+        let table = standings(&runs, "ours").unwrap();
+        assert_eq!((table.draws, table.incomplete), (10, 1));
+        let names: Vec<&str> = table.lines.iter().map(|l| l.method.as_str()).collect();
+        assert_eq!(names, ["ours", "theirs", "broken"]);
+        let [ours, theirs, broken] = &table.lines[..] else { panic!("three lines") };
+        assert_eq!((ours.wins.value, theirs.wins.value, broken.wins.value), (0.8, 0.2, 0.0));
+        assert!(ours.wins.low < 0.8 && ours.wins.high > 0.8);
+        assert!((ours.error - 0.5225).abs() < 1e-12 && (ours.rank - 1.2).abs() < 1e-12);
+        assert_eq!((broken.failed, broken.error.is_nan(), broken.rank), (10, true, 3.0));
+        assert_eq!(ours.p, None);
+        assert!(broken.p.unwrap() < 0.01 && theirs.p.unwrap() > broken.p.unwrap());
+        assert!(table.p < 0.01);
+    }
+
+    #[test]
+    fn methods_that_share_no_draw_are_not_compared() {
+        assert_eq!(standings(&[run("a", 3, 0, 1.0), run("b", 3, 1, 1.0)], "a"), None);
+        assert_eq!(standings(&[], "a"), None);
+    }
+}
