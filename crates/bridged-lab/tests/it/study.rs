@@ -130,6 +130,29 @@ fn the_bridge_beats_the_mean_where_groups_are_clear_and_its_clusters_are_scored(
 }
 
 #[test]
+fn a_miscounted_number_of_clusters_changes_the_bridge_and_nothing_else() {
+    let data = data();
+    let directory = tempfile::tempdir().unwrap();
+    let study = study("extra_clusters = [0, -1, 2]");
+    let runs = run(&study, &data, &directory.path().join("runs.jsonl"), 2);
+    assert_eq!(runs.len(), 3 * 64);
+    let mut differ = 0;
+    for right in runs.iter().filter(|r| r.cell.extra_clusters == 0) {
+        for extra in [-1, 2] {
+            let cell = bridged_lab::Cell { extra_clusters: extra, ..right.cell };
+            let key = Key { cell, ..right.key() };
+            let other = runs.iter().find(|r| r.key() == key).expect("a run of the same draw");
+            assert_eq!(other.seed, right.seed);
+            match right.method.as_str() {
+                "bridged" => differ += usize::from(other.outcome != right.outcome),
+                _ => assert_eq!(other.outcome, right.outcome),
+            }
+        }
+    }
+    assert!(differ >= 28, "{differ} of 32");
+}
+
+#[test]
 fn retrieved_texts_are_scored_where_outputs_have_them() {
     let mut data = data();
     let name = |&g: &u32| format!("a picture that shows group number g{g} and nothing else");
