@@ -3,6 +3,7 @@
 
 use bridged::Problem;
 use bridged::math::{Matrix, MatrixRef};
+use bridged::scale::{Scale, Scaler};
 
 /// The rows of the pairs: row i of `x` belongs to row i of `y`.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,46 +25,28 @@ impl Paired {
 }
 
 /// Columns to mean 0 and standard deviation 1 over the rows that it was fitted on; a constant
-/// column becomes 0.
+/// column becomes 0. The core's [`Scale::Standardize`], which cannot fail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standard {
-    mean: Vec<f32>,
-    factor: Vec<f32>,
+    scaler: Scaler,
+    cols: usize,
 }
 
 impl Standard {
     /// Learns means and deviations.
     pub fn fit(x: MatrixRef<'_>) -> Self {
-        let mean = x.mean_row();
-        let mut squares = vec![0.0f64; x.cols()];
-        for row in x.iter_rows() {
-            for ((s, &v), m) in squares.iter_mut().zip(row).zip(&mean) {
-                *s += (f64::from(v) - m).powi(2);
-            }
-        }
-        let factor = squares.iter().zip(&mean).map(|(s, m)| {
-            let sd = (s / x.rows() as f64).sqrt();
-            // What is left of a constant column after rounding is not variation.
-            if sd > 1e-6 * m.abs() && sd > 1e-30 { (1.0 / sd) as f32 } else { 0.0 }
-        });
-        let factor = factor.collect();
-        Self { mean: mean.into_iter().map(|m| m as f32).collect(), factor }
+        let scaler = Scale::Standardize.fit(x, "x").expect("every pool has standard scores");
+        Self { scaler, cols: x.cols() }
     }
 
     /// The columns that it was fitted on.
     pub fn cols(&self) -> usize {
-        self.mean.len()
+        self.cols
     }
 
     /// (x − mean) / deviation.
     pub fn apply(&self, x: MatrixRef<'_>) -> Matrix {
-        let mut out = x.to_matrix();
-        for i in 0..x.rows() {
-            for ((v, m), f) in out.row_mut(i).iter_mut().zip(&self.mean).zip(&self.factor) {
-                *v = (*v - m) * f;
-            }
-        }
-        out
+        self.scaler.apply(x).into_matrix()
     }
 }
 

@@ -19,6 +19,7 @@ pub mod dataset;
 mod error;
 pub mod experiment;
 pub mod memory;
+mod progress;
 pub mod protocol;
 pub mod record;
 pub mod runner;

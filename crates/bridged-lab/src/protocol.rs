@@ -148,6 +148,12 @@ impl Draw {
         Problem::new(self.x.view(), self.y.view(), &self.pairs)
     }
 
+    /// What somebody who only knows the y pool says of the rows that are tested: its mean.
+    pub fn constant(&self) -> Matrix {
+        let mean = self.y.view().mean_row();
+        Matrix::from_fn(self.truth.rows(), mean.len(), |_, j| mean[j] as f32)
+    }
+
     /// What a predictor says of the rows that are tested.
     pub fn predict(&self, predictor: &dyn Predictor) -> Result<Matrix, MethodError> {
         match &self.test {

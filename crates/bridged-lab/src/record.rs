@@ -4,7 +4,7 @@ use crate::{Cell, LabError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -116,7 +116,7 @@ impl Journal {
             OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(io)?;
-        let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let whole = whole_lines(&text);
         if whole < text.len() {
             file.set_len(whole as u64).map_err(io)?;
             file.seek(SeekFrom::End(0)).map_err(io)?;
@@ -143,10 +143,13 @@ impl Journal {
 /// Reads the runs of a study; a last line that was cut off does not count.
 pub fn read(path: &Path) -> Result<Vec<Run>, LabError> {
     let io = |source| LabError::Io { path: path.to_path_buf(), source };
-    let mut text = Vec::new();
-    BufReader::new(File::open(path).map_err(io)?).read_to_end(&mut text).map_err(io)?;
-    let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
-    parse(path, &text[..whole])
+    let text = std::fs::read(path).map_err(io)?;
+    parse(path, &text[..whole_lines(&text)])
+}
+
+/// The bytes up to the end of the last whole line.
+fn whole_lines(text: &[u8]) -> usize {
+    text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<Vec<Run>, LabError> {

@@ -6,18 +6,18 @@
 
 use crate::contender::Contender;
 use crate::memory::peak_of;
+use crate::progress::Progress;
 use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
 use crate::tune::Tuned;
 use crate::{Cell, Dataset, Draw, Experiment, LabError, Truth};
 use bridged::math::distance::squared_distance;
 use bridged::math::neighbors::Neighbors;
-use bridged::math::{Cancelled, Event, Matrix, Seed, Stage, Watch};
+use bridged::math::{Matrix, Seed, Watch};
 use bridged::metrics::{self, Rows, Side};
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
 use cpu_time::ThreadTime;
-use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A study with its data, ready to be carried out.
 pub struct Runner<'a> {
@@ -87,9 +87,7 @@ impl<'a> Runner<'a> {
     ) -> Result<(), LabError> {
         let jobs = self.jobs(journal);
         let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
-        let stage = Stage::begin(watch, "runs", Some(total as u64))?;
-        let progress =
-            Progress { stage: &stage, done: AtomicU64::new(0), stop: AtomicBool::new(false) };
+        let progress = Progress::begin(watch, "runs", total)?;
         let next = AtomicUsize::new(0);
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -100,7 +98,7 @@ impl<'a> Runner<'a> {
                     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let done = pool.install(|| self.carry_out(job, journal, &progress));
                         if let Err(error) = done {
-                            progress.stop.store(true, Ordering::Relaxed);
+                            progress.stop();
                             failure.lock().expect("only stores").get_or_insert(error);
                             return;
                         }
@@ -188,8 +186,7 @@ impl<'a> Runner<'a> {
         let predicted = draw.predict(fitted.predictor())?;
         let predict_seconds = start.elapsed().as_secs_f64();
 
-        let mean = draw.y.view().mean_row();
-        let mean = Matrix::from_fn(predicted.rows(), predicted.cols(), |_, j| mean[j] as f32);
+        let mean = draw.constant();
         let truth = self.truth(&predicted, cell, draw);
         let error = metrics::regression(predicted.view(), truth.view(), Rows::All).map_err(core)?;
         let truth = self.truth(&mean, cell, draw);
@@ -310,26 +307,5 @@ impl Fitted {
             Self::Bridged(model) => Some(model),
             Self::Other(_) => None,
         }
-    }
-}
-
-/// Counts runs, and hears from the methods only whether to stop.
-struct Progress<'a> {
-    stage: &'a Stage<'a>,
-    done: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Progress<'_> {
-    fn one_more(&self) -> Result<(), Cancelled> {
-        self.stage.step(self.done.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-}
-
-impl Watch for Progress<'_> {
-    fn on(&self, _: Event<'_>) -> ControlFlow<()> {
-        let stopped = self.stop.load(Ordering::Relaxed)
-            || self.stage.step(self.done.load(Ordering::Relaxed)).is_err();
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

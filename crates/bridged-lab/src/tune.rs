@@ -9,16 +9,15 @@
 //! so that a draw that is hard for everybody does not decide. A setting that fails on some draw is
 //! out. Ties go to the setting that is listed first.
 
+use crate::progress::Progress;
 use crate::{Cell, Dataset, Draw, Experiment, LabError};
-use bridged::math::{Event, MatrixRef, Seed, Stage, Watch};
+use bridged::math::{Matrix, Seed, Watch};
 use bridged::metrics::mse;
 use bridged::{Direction, Method, MethodError};
 use bridged_baselines::BaselineSpec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a search chose for one method in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -150,14 +149,12 @@ pub fn search(
     }
     let jobs: Vec<(usize, usize)> =
         (0..settings.len()).flat_map(|s| (0..draws.len()).map(move |d| (s, d))).collect();
-    let stage = Stage::begin(watch, method.name(), Some(jobs.len() as u64))?;
-    let done = AtomicU64::new(0);
-    let inner = Inner { stage: &stage, done: &done };
+    let progress = Progress::begin(watch, method.name(), jobs.len())?;
     let scores: Vec<Result<f64, MethodError>> = jobs
         .par_iter()
         .map(|&(s, d)| {
-            let score = score(&settings[s], &draws[d], seed.nth(d), &inner);
-            stage.step(done.fetch_add(1, Ordering::Relaxed) + 1)?;
+            let score = score(&settings[s], &draws[d], seed.nth(d), &progress);
+            progress.one_more()?;
             score
         })
         .collect();
@@ -206,33 +203,17 @@ fn score(
 ) -> Result<f64, MethodError> {
     let predictor = setting.fit(draw.problem(), seed, watch)?;
     let predicted = draw.predict(predictor.as_ref())?;
-    let constant = BaselineSpec::named("mean").expect("listed").fit(draw.problem(), seed, watch)?;
-    let constant = draw.predict(constant.as_ref())?;
-    let error = |m: MatrixRef<'_>| mse(m, draw.truth.view()).map_err(bridged::Error::from);
-    Ok(error(predicted.view())? / error(constant.view())?)
-}
-
-/// Passes on nothing but the wish to stop.
-struct Inner<'a> {
-    stage: &'a Stage<'a>,
-    done: &'a AtomicU64,
-}
-
-impl Watch for Inner<'_> {
-    fn on(&self, _: Event<'_>) -> ControlFlow<()> {
-        match self.stage.step(self.done.load(Ordering::Relaxed)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    }
+    let error = |m: &Matrix| mse(m.view(), draw.truth.view()).map_err(bridged::Error::from);
+    Ok(error(&predicted)? / error(&draw.constant())?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Protocol, Setting};
-    use bridged::math::Silent;
+    use bridged::math::{Event, Silent};
     use bridged::synth::{Mixture, Pairs, Sizes, Weights};
+    use std::ops::ControlFlow;
     use std::sync::Mutex;
 
     /// Twelve groups of forty rows, paired row by row.

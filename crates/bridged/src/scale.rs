@@ -96,10 +96,14 @@ fn standardize(x: MatrixRef<'_>) -> Scaler {
     for partial in partials {
         variance.iter_mut().zip(partial).for_each(|(v, p)| *v += p / x.rows() as f64);
     }
-    // A column whose spread is rounding noise of its mean is constant.
+    // A column whose spread is rounding noise of its mean, or too small to divide by, is constant.
     let factor = variance.iter().zip(&mean).map(|(v, m)| {
         let deviation = v.sqrt();
-        if deviation <= 1e-6 * m.abs() { 0.0 } else { (1.0 / deviation) as f32 }
+        if deviation <= 1e-6 * m.abs() || deviation < 1e-30 {
+            0.0
+        } else {
+            (1.0 / deviation) as f32
+        }
     });
     Scaler::Affine { factor: factor.collect(), shift: mean.iter().map(|&v| v as f32).collect() }
 }
@@ -149,6 +153,11 @@ impl Scaled<'_> {
     /// The rows.
     pub fn view(&self) -> MatrixRef<'_> {
         MatrixRef::new(self.rows, self.cols, &self.data).expect("built with this shape")
+    }
+
+    /// The rows as a matrix of their own.
+    pub fn into_matrix(self) -> Matrix {
+        Matrix::new(self.rows, self.cols, self.data.into_owned()).expect("built with this shape")
     }
 }
 
