@@ -39,6 +39,11 @@ const REMEDY: &str = "a data set has the columns `x` and `y` (vectors) and `grou
 impl Dataset {
     /// Reads a paired table in any format of `bridged-io`; its name is that of the file.
     pub fn read(path: &Path) -> Result<Self, LabError> {
+        Self::read_columns(path, "x", "y")
+    }
+
+    /// Reads it with the sides in the columns of these names.
+    pub fn read_columns(path: &Path, x: &str, y: &str) -> Result<Self, LabError> {
         let mut table = bridged_io::read(path)?;
         let bad = |reason: String| LabError::NotADataset {
             path: path.to_path_buf(),
@@ -58,7 +63,7 @@ impl Dataset {
                 other => Err(bad(format!("has {} in column `{name}`", other.kind()))),
             },
         };
-        let (x, y) = (side("x")?, side("y")?);
+        let (x, y) = (side(x)?, side(y)?);
         let texts = |name: &str| -> Result<Option<Vec<String>>, LabError> {
             let Some(column) = table.column(name) else { return Ok(None) };
             let column = column

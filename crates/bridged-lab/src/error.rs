@@ -76,6 +76,14 @@ pub enum LabError {
         /// What the first said.
         source: MethodError,
     },
+    /// A folder whose results must not be mixed with others.
+    #[error("`{}` holds {holds}; choose another folder (--out), or move this one away", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it.
+        holds: String,
+    },
     /// A file could not be read or written.
     #[error("`{}`: {source}", path.display())]
     Io {

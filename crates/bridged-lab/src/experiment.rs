@@ -16,6 +16,12 @@
 //!
 //! [parameters.eot]                # what differs from a method's defaults
 //! ridge_alpha = 0.001
+//!
+//! [slow]                          # methods that run on fewer of the draws
+//! methods = ["ucvme"]
+//! groups = [3, 5, 7]
+//! pairs = [1, 2, 4]
+//! seeds = 3
 //! ```
 
 use crate::{Cell, Contender, LabError, Protocol, Setting};
@@ -34,6 +40,12 @@ pub const DATA_FOLDER: &str = "BRIDGED_DATA";
 pub struct Experiment {
     /// The table of paired rows.
     pub data: PathBuf,
+    /// The column of its inputs: another encoder of the same rows is another column.
+    #[serde(default = "column_x")]
+    pub x: String,
+    /// The column of its outputs.
+    #[serde(default = "column_y")]
+    pub y: String,
     /// What every draw of the study derives from.
     #[serde(default)]
     pub seed: u64,
@@ -67,9 +79,26 @@ pub struct Experiment {
     /// How rows are drawn.
     #[serde(default)]
     pub protocol: Protocol,
+    /// Methods that run on fewer of the draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<Slow>,
     /// What differs from the defaults of a method.
     #[serde(default)]
     pub parameters: BTreeMap<String, toml::Table>,
+}
+
+/// Methods that take long, and the draws that they run on: those of the study that are also here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slow {
+    /// The methods.
+    pub methods: Vec<String>,
+    /// Their numbers of groups.
+    pub groups: Vec<usize>,
+    /// Their numbers of pairs a group.
+    pub pairs: Vec<usize>,
+    /// Their runs of every cell.
+    pub seeds: usize,
 }
 
 /// What a prediction is held against.
@@ -81,6 +110,14 @@ pub enum Truth {
     Own,
     /// The closest of the outputs of its entity, as for photographs with several captions.
     Closest,
+}
+
+fn column_x() -> String {
+    "x".into()
+}
+
+fn column_y() -> String {
+    "y".into()
 }
 
 fn no_extra_clusters() -> Vec<i64> {
@@ -139,6 +176,8 @@ impl Experiment {
     pub fn conflict(&self, other: &Self) -> Option<&'static str> {
         [
             ("data", self.data.file_name() != other.data.file_name()),
+            ("x", self.x != other.x),
+            ("y", self.y != other.y),
             ("seed", self.seed != other.seed),
             ("truth", self.truth != other.truth),
             ("tuned", self.tuned != other.tuned),
@@ -170,8 +209,18 @@ impl Experiment {
                 return Err(LabError::BadValue { name, need: "at least one", got: "none".into() });
             }
         }
+        if experiment.x == experiment.y {
+            let got = format!("`{}`", experiment.y);
+            return Err(LabError::BadValue { name: "y", need: "another column than `x`", got });
+        }
         for name in experiment.methods.iter().chain(experiment.parameters.keys()) {
             experiment.contender(name)?;
+        }
+        for name in experiment.slow.iter().flat_map(|slow| &slow.methods) {
+            if !experiment.methods.contains(name) {
+                let methods = experiment.methods.iter().map(String::as_str);
+                return Err(LabError::unknown("method in this study called", name, methods));
+            }
         }
         Ok(experiment)
     }
@@ -183,6 +232,18 @@ impl Experiment {
             Contender::Bridged(_) => {
                 Err(LabError::unknown("baseline", name, BaselineSpec::ALL.iter().map(|e| e.name)))
             }
+        }
+    }
+
+    /// Whether a method is asked for on a draw.
+    pub fn asks(&self, method: &str, cell: Cell, run: usize) -> bool {
+        match &self.slow {
+            Some(slow) if slow.methods.iter().any(|m| m == method) => {
+                run < slow.seeds
+                    && slow.groups.contains(&cell.groups)
+                    && slow.pairs.contains(&cell.pairs)
+            }
+            _ => true,
         }
     }
 
@@ -254,6 +315,18 @@ mod tests {
             panic!("knn is knn")
         };
         assert_eq!((knn.k, knn.weights), (3, bridged_baselines::Weights::Distance));
+    }
+
+    #[test]
+    fn slow_methods_are_asked_for_on_fewer_draws() {
+        let text = "data = \"d.parquet\"\nmethods = [\"knn\", \"gw\"]\n[slow]\n\
+                    methods = [\"gw\"]\ngroups = [3]\npairs = [1, 2]\nseeds = 2";
+        let study = Experiment::parse(text).unwrap();
+        let cell = |groups| *study.cells().iter().find(|c| c.groups == groups).unwrap();
+        assert!(study.asks("gw", cell(3), 1) && study.asks("knn", cell(4), 29));
+        assert!(!study.asks("gw", cell(3), 2) && !study.asks("gw", cell(4), 0));
+        let stranger = Experiment::parse(&text.replace("[\"gw\"]", "[\"em\"]")).unwrap_err();
+        assert!(stranger.to_string().contains("no method in this study called `em`"), "{stranger}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`experiment`] | the TOML file that describes a study |
 //! | [`contender`] | what is compared, by name |
 //! | [`runner`], [`record`], [`memory`] | runs in parallel, each written down as it ends |
+//! | [`results`], [`spaces`] | the folder that a study leaves, and its picture of both spaces |
 //! | [`stats`] | who wins, how sure that is, and what goes together |
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
@@ -22,13 +23,17 @@ pub mod memory;
 mod progress;
 pub mod protocol;
 pub mod record;
+pub mod results;
 pub mod runner;
+pub mod spaces;
 pub mod stats;
 pub mod tune;
 
 pub use contender::Contender;
 pub use dataset::Dataset;
 pub use error::LabError;
-pub use experiment::{Experiment, Truth};
+pub use experiment::{Experiment, Slow, Truth};
 pub use protocol::{Cell, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, TestRows};
+pub use results::Results;
 pub use runner::Runner;
+pub use spaces::Spaces;

@@ -152,7 +152,8 @@ fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)
 }
 
-fn parse(path: &Path, text: &[u8]) -> Result<Vec<Run>, LabError> {
+/// The runs of a file that was read from `path`.
+pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Vec<Run>, LabError> {
     let lines = text.lines().enumerate();
     lines
         .map(|(at, line)| {

@@ -9,7 +9,7 @@ use crate::memory::peak_of;
 use crate::progress::Progress;
 use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
 use crate::tune::Tuned;
-use crate::{Cell, Dataset, Draw, Experiment, LabError, Truth};
+use crate::{Cell, Dataset, Draw, Experiment, LabError, Spaces, Truth};
 use bridged::math::distance::squared_distance;
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, Seed, Watch};
@@ -78,6 +78,16 @@ impl<'a> Runner<'a> {
         Seed(self.study.seed).child(&self.data.name).child(&name).nth(run)
     }
 
+    /// The first draw of the middle cell, in two dimensions.
+    pub fn spaces(&self) -> Result<Option<Spaces>, LabError> {
+        let cells = self.study.cells();
+        let same = |c: &&Cell| c.direction == cells[0].direction && c.setting == cells[0].setting;
+        let alike: Vec<&Cell> = cells.iter().filter(same).collect();
+        let cell = *alike[alike.len() / 2];
+        // A pool without any extent has no components; then there is no picture.
+        Ok(Spaces::of(self.data, cell, &self.draw(cell, 0)?).ok())
+    }
+
     /// Runs what the journal does not have, on so many threads.
     pub fn run(
         &self,
@@ -119,7 +129,7 @@ impl<'a> Runner<'a> {
             for run in 0..self.study.seeds {
                 let missing = |m: &usize| {
                     let method = self.contenders[*m].0.clone();
-                    !journal.has(&Key { cell, run, method })
+                    self.study.asks(&method, cell, run) && !journal.has(&Key { cell, run, method })
                 };
                 let missing: Vec<usize> = (0..self.contenders.len()).filter(missing).collect();
                 if !missing.is_empty() {

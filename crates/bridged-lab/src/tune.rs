@@ -235,6 +235,8 @@ mod tests {
     fn study() -> Experiment {
         Experiment {
             data: "mixture".into(),
+            x: "x".into(),
+            y: "y".into(),
             seed: 3,
             groups: vec![3, 7],
             pairs: vec![1, 2],
@@ -246,6 +248,7 @@ mod tests {
             truth: Default::default(),
             tuned: None,
             protocol: Protocol::default(),
+            slow: None,
             parameters: Default::default(),
         }
     }

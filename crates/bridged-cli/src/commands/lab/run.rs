@@ -1,10 +1,10 @@
 //! `bridged lab run`: carries out a study, or goes on with it.
 
-use crate::options::usage;
 use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::Talk;
-use anyhow::{Context, Result};
-use bridged_lab::record::{self, Journal, Outcome, Run};
+use anyhow::Result;
+use bridged_lab::record::{Outcome, Run};
+use bridged_lab::results::{Folder, Made};
 use bridged_lab::stats::{Standings, standings};
 use bridged_lab::{Dataset, Experiment, Runner, Setting};
 use std::io::Write;
@@ -23,37 +23,19 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let study = Experiment::read(&args.study)?;
     let stages = talk.watch();
-    let data = stages.time("read data", || Dataset::read(&study.data))?;
+    let data =
+        stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
     let runner = Runner::new(&study, &data)?;
     let folder = match &args.out {
         Some(folder) => folder.clone(),
         None => Path::new("results").join(args.study.file_stem().unwrap_or_default()),
     };
-    keep_study(&folder, &study)?;
-    let journal = Journal::open(&folder.join("runs.jsonl"))?;
-    runner.run(&journal, rayon::current_num_threads(), &stages)?;
-    let runs = record::read(&folder.join("runs.jsonl"))?;
-    print(&runs, &study, &folder)
-}
-
-/// Writes the study beside its results, and refuses to mix it with another.
-fn keep_study(folder: &Path, study: &Experiment) -> Result<()> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    let path = folder.join("study.toml");
-    if path.exists() {
-        let earlier = Experiment::parse_file(&path)?;
-        if let Some(key) = study.conflict(&earlier) {
-            return Err(usage(format!(
-                "`{}` holds the results of another study: its `{key}` differs; choose another \
-                 --out, or move the folder away",
-                folder.display()
-            )));
-        }
-    }
-    let text = toml::to_string_pretty(study).context("a study is plain data")?;
-    bridged_io::replace(&path, |sink| Ok(sink.write_all(text.as_bytes())?))?;
-    Ok(())
+    let folder_of_results = Folder::begin(&folder, &study)?;
+    let threads = rayon::current_num_threads();
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    folder_of_results.keep(&Made::now(command, threads), runner.spaces()?.as_ref())?;
+    runner.run(&folder_of_results.journal()?, threads, &stages)?;
+    print(&folder_of_results.runs()?, &study, &folder)
 }
 
 /// Who stands where, for each direction and setting.

@@ -31,7 +31,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     }
     let stages = talk.watch();
     let study = Experiment::read(&args.study)?;
-    let data = stages.time("read data", || Dataset::read(&study.data))?;
+    let data =
+        stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
     let names = if args.methods.is_empty() { &study.methods } else { &args.methods };
     let methods = names.iter().map(|n| study.baseline(n)).collect::<Result<Vec<_>, _>>()?;
     let mut tuned = Tuned::begin(&study, &data, args.draws);

@@ -1,0 +1,265 @@
+//! The folder of a study's results.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `study.toml` | the study, so that a report needs nothing else |
+//! | `runs.jsonl`, or `runs.jsonl.gz` where it is only read | one line a run |
+//! | `spaces.json` | one draw in two dimensions, for the picture of both spaces |
+//! | `made.json` | with which command, release and machine |
+
+use crate::record::{self, Journal, Run};
+use crate::{Experiment, LabError, Spaces};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const STUDY: &str = "study.toml";
+const RUNS: &str = "runs.jsonl";
+const PACKED: &str = "runs.jsonl.gz";
+const SPACES: &str = "spaces.json";
+const MADE: &str = "made.json";
+
+/// The results of a study, as a report reads them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The name of their folder.
+    pub name: String,
+    /// The study.
+    pub study: Experiment,
+    /// Its runs so far.
+    pub runs: Vec<Run>,
+    /// One draw in two dimensions.
+    pub spaces: Option<Spaces>,
+    /// With what they were made.
+    pub made: Option<Made>,
+}
+
+/// With what results were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The command.
+    pub command: String,
+    /// The release.
+    pub version: String,
+    /// The processor.
+    pub processor: String,
+    /// Runs at a time.
+    pub threads: usize,
+}
+
+impl Made {
+    /// This release on this machine.
+    pub fn now(command: String, threads: usize) -> Self {
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        Self { command, version, processor: processor(), threads }
+    }
+}
+
+/// What the system calls the processor; its architecture where it does not say.
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or(std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+}
+
+/// A folder that runs are being added to.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Begins the results of a study, or goes on with them. What is there of another study or
+    /// release is never mixed with new runs.
+    pub fn begin(path: &Path, study: &Experiment) -> Result<Self, LabError> {
+        let io = |source| LabError::Io { path: path.to_path_buf(), source };
+        std::fs::create_dir_all(path).map_err(io)?;
+        let folder = Self { path: path.to_path_buf() };
+        if path.join(PACKED).exists() {
+            return Err(folder.taken("packed results, which are only read".into()));
+        }
+        let kept = path.join(STUDY);
+        if kept.exists()
+            && let Some(key) = study.conflict(&Experiment::parse_file(&kept)?)
+        {
+            let why = format!("the results of another study: its `{key}` differs");
+            return Err(folder.taken(why));
+        }
+        let runs = if path.join(RUNS).exists() { folder.runs()? } else { Vec::new() };
+        let this = env!("CARGO_PKG_VERSION");
+        if let Some(other) = runs.iter().find(|r| r.version != this) {
+            let why = format!("runs of bridged {}, and this is {this}", other.version);
+            return Err(folder.taken(why));
+        }
+        // Where the data lie is a matter of the machine.
+        let data = study.data.file_name().map_or(study.data.clone(), PathBuf::from);
+        let text = toml::to_string_pretty(&Experiment { data, ..study.clone() });
+        folder.write(STUDY, &text.expect("a study is plain data"))?;
+        Ok(folder)
+    }
+
+    fn taken(&self, holds: String) -> LabError {
+        LabError::Taken { path: self.path.clone(), holds }
+    }
+
+    /// The file that runs are added to.
+    pub fn journal(&self) -> Result<Journal, LabError> {
+        Journal::open(&self.path.join(RUNS))
+    }
+
+    /// The runs that are there.
+    pub fn runs(&self) -> Result<Vec<Run>, LabError> {
+        record::read(&self.path.join(RUNS))
+    }
+
+    /// Keeps what a report shows beside the runs.
+    pub fn keep(&self, made: &Made, spaces: Option<&Spaces>) -> Result<(), LabError> {
+        let json = |value: serde_json::Result<String>| value.expect("plain data") + "\n";
+        self.write(MADE, &json(serde_json::to_string_pretty(made)))?;
+        match spaces {
+            Some(spaces) => self.write(SPACES, &json(serde_json::to_string(spaces))),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let content = |sink: &mut bridged_io::Sink<'_>| Ok(sink.write_all(text.as_bytes())?);
+        Ok(bridged_io::replace(&self.path.join(name), content)?)
+    }
+}
+
+impl Results {
+    /// Reads a folder of results.
+    pub fn read(folder: &Path) -> Result<Self, LabError> {
+        let packed = folder.join(PACKED);
+        let runs = match packed.exists() {
+            true => record::parse(&packed, &unpacked(&packed)?)?,
+            false => record::read(&folder.join(RUNS))?,
+        };
+        Ok(Self {
+            name: folder.file_name().map_or("study".into(), |n| n.to_string_lossy().into_owned()),
+            study: Experiment::parse_file(&folder.join(STUDY))?,
+            runs,
+            spaces: optional(&folder.join(SPACES))?,
+            made: optional(&folder.join(MADE))?,
+        })
+    }
+
+    /// Reads folders of results, or folders of such folders, in the order of their names.
+    pub fn read_all(folders: &[PathBuf]) -> Result<Vec<Self>, LabError> {
+        let mut all = Vec::new();
+        for folder in folders {
+            if folder.join(STUDY).exists() {
+                all.push(Self::read(folder)?);
+                continue;
+            }
+            let io = |source| LabError::Io { path: folder.clone(), source };
+            let entries = std::fs::read_dir(folder).map_err(io)?;
+            let mut below: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+            below.retain(|path| path.join(STUDY).exists());
+            if below.is_empty() {
+                let reason = "holds no results; carry out a study first (`bridged lab run`)".into();
+                return Err(LabError::BadFile { path: folder.clone(), reason });
+            }
+            below.sort();
+            for folder in below {
+                all.push(Self::read(&folder)?);
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn unpacked(path: &Path) -> Result<Vec<u8>, LabError> {
+    let io = |source| LabError::Io { path: path.to_path_buf(), source };
+    let file = std::fs::File::open(path).map_err(io)?;
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text).map_err(io)?;
+    Ok(text)
+}
+
+fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LabError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text =
+        std::fs::read(path).map_err(|source| LabError::Io { path: path.to_path_buf(), source })?;
+    serde_json::from_slice(&text).map(Some).map_err(|e| LabError::BadFile {
+        path: path.to_path_buf(),
+        reason: format!("was not written by this release ({e}); run the study again"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Outcome;
+    use std::io::Write;
+
+    fn study(text: &str) -> Experiment {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("study.toml");
+        std::fs::write(&path, format!("data = \"/far/away/d.parquet\"\n{text}")).unwrap();
+        Experiment::parse_file(&path).unwrap()
+    }
+
+    fn run(study: &Experiment, version: &str) -> Run {
+        Run {
+            data: "d".into(),
+            cell: study.cells()[0],
+            run: 0,
+            seed: 1,
+            method: "knn".into(),
+            version: version.into(),
+            outcome: Outcome::Failed("no".into()),
+        }
+    }
+
+    #[test]
+    fn results_of_another_study_or_release_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r");
+        let plain = study("");
+        let folder = Folder::begin(&path, &plain).unwrap();
+        Folder::begin(&path, &study("seeds = 3")).expect("fewer runs of the same study");
+        let error = Folder::begin(&path, &study("seed = 3")).unwrap_err().to_string();
+        assert!(error.contains("another study: its `seed` differs"), "{error}");
+        folder.journal().unwrap().add(&run(&plain, "0.0.1")).unwrap();
+        let error = Folder::begin(&path, &plain).unwrap_err().to_string();
+        assert!(
+            error.contains("holds runs of bridged 0.0.1") && error.contains("--out"),
+            "{error}"
+        );
+        assert_eq!(Results::read(&path).unwrap().runs.len(), 1, "a report reads them all the same");
+    }
+
+    #[test]
+    fn packed_results_are_read_and_not_added_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("all/one");
+        let plain = study("");
+        let folder = Folder::begin(&path, &plain).unwrap();
+        folder.journal().unwrap().add(&run(&plain, env!("CARGO_PKG_VERSION"))).unwrap();
+        folder.keep(&Made::now("bridged lab run".into(), 2), None).unwrap();
+        let before = Results::read(&path).unwrap();
+        assert_eq!(before.study.data, Path::new("d.parquet"), "without the place on this machine");
+
+        let plain_text = std::fs::read(path.join(RUNS)).unwrap();
+        let file = std::fs::File::create(path.join(PACKED)).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+        gzip.write_all(&plain_text).unwrap();
+        gzip.finish().unwrap();
+        std::fs::remove_file(path.join(RUNS)).unwrap();
+        let all = Results::read_all(&[directory.path().join("all")]).unwrap();
+        assert_eq!(all, [before]);
+        assert!(Folder::begin(&path, &plain).unwrap_err().to_string().contains("packed results"));
+    }
+
+    #[test]
+    fn a_folder_without_results_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Results::read_all(&[directory.path().to_path_buf()]).unwrap_err().to_string();
+        assert!(error.contains("holds no results"), "{error}");
+    }
+}
