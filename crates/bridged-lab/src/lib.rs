@@ -12,6 +12,7 @@
 //! | [`contender`] | what is compared, by name |
 //! | [`runner`], [`record`], [`memory`] | runs in parallel, each written down as it ends |
 //! | [`results`], [`spaces`] | the folder that a study leaves, and its picture of both spaces |
+//! | [`report`] | the page of a study: tables and charts |
 //! | [`stats`] | who wins, how sure that is, and what goes together |
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
@@ -23,6 +24,7 @@ pub mod memory;
 mod progress;
 pub mod protocol;
 pub mod record;
+pub mod report;
 pub mod results;
 pub mod runner;
 pub mod spaces;
@@ -34,6 +36,7 @@ pub use dataset::Dataset;
 pub use error::LabError;
 pub use experiment::{Experiment, Slow, Truth};
 pub use protocol::{Cell, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, TestRows};
+pub use report::Report;
 pub use results::Results;
 pub use runner::Runner;
 pub use spaces::Spaces;

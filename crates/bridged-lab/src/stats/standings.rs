@@ -44,7 +44,7 @@ pub struct Standings {
 
 /// Compares the methods of these runs; none where no draw has them all. The first method in the
 /// order of the runs' names is `first`, against which the others are tested.
-pub fn standings(runs: &[Run], first: &str) -> Option<Standings> {
+pub fn standings(runs: &[&Run], first: &str) -> Option<Standings> {
     let mut methods: Vec<&str> = runs.iter().map(|r| r.method.as_str()).collect();
     methods.sort_unstable();
     methods.dedup();
@@ -52,7 +52,7 @@ pub fn standings(runs: &[Run], first: &str) -> Option<Standings> {
     let place: HashMap<&str, usize> = methods.iter().enumerate().map(|(i, m)| (*m, i)).collect();
 
     let mut draws: HashMap<(Cell, usize), Vec<Option<&Run>>> = HashMap::new();
-    for run in runs {
+    for &run in runs {
         let of = draws.entry((run.cell, run.run)).or_insert_with(|| vec![None; methods.len()]);
         of[place[run.method.as_str()]] = Some(run);
     }
@@ -168,7 +168,7 @@ mod tests {
             runs.push(run("broken", 3, i, f64::INFINITY));
         }
         runs.push(run("ours", 4, 0, 9.0)); // nobody else ran on this draw
-        let table = standings(&runs, "ours").unwrap();
+        let table = standings(&runs.iter().collect::<Vec<_>>(), "ours").unwrap();
         assert_eq!((table.draws, table.incomplete), (10, 1));
         let names: Vec<&str> = table.lines.iter().map(|l| l.method.as_str()).collect();
         assert_eq!(names, ["ours", "theirs", "broken"]);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn methods_that_share_no_draw_are_not_compared() {
-        assert_eq!(standings(&[run("a", 3, 0, 1.0), run("b", 3, 1, 1.0)], "a"), None);
+        assert_eq!(standings(&[&run("a", 3, 0, 1.0), &run("b", 3, 1, 1.0)], "a"), None);
         assert_eq!(standings(&[], "a"), None);
     }
 }

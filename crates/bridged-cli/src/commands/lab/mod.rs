@@ -1,5 +1,6 @@
 //! `bridged lab`: studies on data whose pairs are all known.
 
+mod report;
 mod run;
 mod tune;
 
@@ -10,6 +11,8 @@ use anyhow::Result;
 pub enum Verb {
     /// Carry out a study, or go on with it
     Run(run::Args),
+    /// Write the page of one or more studies: tables, charts, tests
+    Report(report::Args),
     /// Search the grids of the methods, on groups that no score is taken on
     Tune(tune::Args),
 }
@@ -17,6 +20,7 @@ pub enum Verb {
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
     match verb {
         Verb::Run(args) => run::run(args, talk),
+        Verb::Report(args) => report::run(args, talk),
         Verb::Tune(args) => tune::run(args, talk),
     }
 }

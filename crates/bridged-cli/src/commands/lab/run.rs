@@ -46,7 +46,7 @@ fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
     for &direction in &study.directions {
         for &setting in &study.settings {
             let same = |r: &&Run| r.cell.direction == direction && r.cell.setting == setting;
-            let part: Vec<Run> = runs.iter().filter(same).cloned().collect();
+            let part: Vec<&Run> = runs.iter().filter(same).collect();
             let Some(table) = standings(&part, first) else { continue };
             let (from, to) = (direction.input(), direction.output());
             let setting = match setting {
@@ -65,7 +65,7 @@ fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn print_table(table: &Standings, runs: &[Run], first: &str, out: &mut dyn Write) -> Result<()> {
+fn print_table(table: &Standings, runs: &[&Run], first: &str, out: &mut dyn Write) -> Result<()> {
     let against = format!("p against {first}");
     let mut grid = Grid::new(&[
         ("method", Align::Left),
@@ -95,7 +95,7 @@ fn print_table(table: &Standings, runs: &[Run], first: &str, out: &mut dyn Write
 }
 
 /// Seconds of one thread to fit and predict, a run.
-fn mean_seconds(runs: &[Run], method: &str) -> f64 {
+fn mean_seconds(runs: &[&Run], method: &str) -> f64 {
     let seconds: Vec<f64> = runs
         .iter()
         .filter(|r| r.method == method)

@@ -1,0 +1,68 @@
+//! The page of one or more studies: who wins, by how much, why, and at what cost.
+//!
+//! ```text
+//! folders of results ─► Bench (data sets, their main study, other conditions)
+//!                    ─► sections (one file each) ─► figures: panels of charts, each with its table
+//!                    ─► one HTML file that needs nothing else, or the tables as Markdown
+//! ```
+//!
+//! A new chart is a file in `charts/`, a new analysis a file in `sections/` and a line in the list
+//! below.
+
+mod bench;
+mod charts;
+mod html;
+mod markdown;
+mod page;
+mod sections;
+mod svg;
+
+use crate::{LabError, Results};
+use bench::Bench;
+use page::Section;
+
+/// What is shown, before it is HTML or Markdown.
+#[derive(Clone, Debug)]
+pub struct Report {
+    title: String,
+    sections: Vec<Section>,
+}
+
+/// Every section, in the order of the page. One that has nothing to show is left out.
+const SECTIONS: &[fn(&Bench) -> Option<Section>] = &[
+    sections::overview::section,
+    sections::wins::section,
+    sections::stacked::section,
+    sections::errors::section,
+    sections::variants::section,
+    sections::clusterings::section,
+    sections::bridging::section,
+    sections::quality::section,
+    sections::conditions::section,
+    sections::encoders::section,
+    sections::texts::section,
+    sections::cost::section,
+    sections::growth::section,
+    sections::findings::section,
+    sections::spaces::section,
+];
+
+impl Report {
+    /// Analyses the results of one or more studies. `command` is what the page says it was made by.
+    pub fn new(results: Vec<Results>, command: &str) -> Result<Self, LabError> {
+        let bench = Bench::new(results)?;
+        let mut sections: Vec<Section> = SECTIONS.iter().filter_map(|s| s(&bench)).collect();
+        sections.push(sections::made::section(&bench, command));
+        Ok(Self { title: bench.title(), sections })
+    }
+
+    /// One self-contained HTML file.
+    pub fn html(&self) -> String {
+        html::page(&self.title, &self.sections)
+    }
+
+    /// The tables, without the charts.
+    pub fn markdown(&self) -> String {
+        markdown::page(&self.title, &self.sections)
+    }
+}

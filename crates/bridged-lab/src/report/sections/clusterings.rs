@@ -1,0 +1,28 @@
+//! The clusterings below the same bridge.
+
+use super::compare;
+use crate::report::bench::Bench;
+use crate::report::page::Section;
+
+const CLUSTERINGS: [&str; 6] = [
+    "bridged",
+    "bridged-kmeans",
+    "bridged-minibatch",
+    "bridged-gmm",
+    "bridged-spectral",
+    "bridged-agglomerative",
+];
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let caption = "Mean error with other clusterings on both sides, majority vote throughout; \
+                   `bridged` is balanced k-means.";
+    let figure = compare::figure(bench, &CLUSTERINGS, caption)?;
+    Some(Section {
+        id: "clusterings",
+        title: "Clusterings".into(),
+        text: "The same bridge on other clusterings. Balanced k-means is told that groups are \
+               equally large, which the draws of the paper make true."
+            .into(),
+        figures: vec![figure],
+    })
+}

@@ -1,0 +1,114 @@
+//! Methods of one kind beside each other on every data set: their mean errors, and how often each
+//! beats the first.
+
+use crate::Setting;
+use crate::report::bench::{Bench, Part, mean, range, relative, scores, setting_name};
+use crate::report::charts::dots::{Row, dots};
+use crate::report::page::{Cell, Colour, Figure, Table, percent};
+use crate::stats::Interval;
+use bridged::Direction;
+
+/// The figure for these methods; none where fewer than two of them ran.
+pub fn figure(bench: &Bench, names: &[&str], caption: &str) -> Option<Figure> {
+    let settings = [Setting::Transductive, Setting::Inductive];
+    let mut table = Table::new([
+        "experiment",
+        "method",
+        "error ÷ mean's",
+        "95 %",
+        "better than the first",
+        "mean rank",
+        "p against the first",
+        "AMI of inputs",
+        "AMI of outputs",
+        "bridging accuracy",
+        "seconds",
+    ]);
+    let mut panels = Vec::new();
+    for set in &bench.sets {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let parts: Vec<Part<'_>> = crate::report::bench::parts(&set.data, &set.main)
+                .into_iter()
+                .filter(|p| p.direction == direction)
+                .collect();
+            let there: Vec<&str> = names
+                .iter()
+                .copied()
+                .filter(|n| parts.iter().any(|p| p.of(n).next().is_some()))
+                .collect();
+            if there.len() < 2 {
+                continue;
+            }
+            let rows = there.iter().map(|name| {
+                let values = parts.iter().filter_map(|part| {
+                    let colour = settings.iter().position(|s| *s == part.setting).unwrap_or(0);
+                    let value = mean(part.of(name), relative)?;
+                    Some((setting_name(part.setting).to_string(), Colour::nth(colour), value))
+                });
+                Row { name: name.to_string(), values: values.collect() }
+            });
+            let label = parts.first().map_or(set.data.clone(), Part::label);
+            let chart =
+                dots(&rows.collect::<Vec<_>>(), Some(1.0), "error ÷ that of the mean", &label);
+            panels.push((label, chart));
+            parts.iter().for_each(|part| lines(&mut table, part, &there));
+        }
+    }
+    let legend = settings
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (Colour::nth(i), setting_name(*s).to_string()))
+        .collect();
+    (!panels.is_empty()).then(|| Figure { caption: caption.to_string(), legend, panels, table })
+}
+
+fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
+    let Some(standings) = part.standings(names) else { return };
+    let best = standings.lines.iter().map(|l| l.error).fold(f64::INFINITY, f64::min);
+    for name in names {
+        let Some(line) = standings.lines.iter().find(|l| l.method == *name) else { continue };
+        let of_clusters = |value: fn(&crate::record::Clusters) -> f64| {
+            let of = |r: &crate::record::Run| scores(r)?.clusters.as_ref().map(value);
+            Cell::value(mean(part.of(name), of).map(|i| i.value))
+        };
+        let error: Option<Interval> = mean(part.of(name), relative);
+        table.row(vec![
+            part.full_label().into(),
+            (*name).into(),
+            Cell::value(Some(line.error)).strong(line.error == best),
+            error.map_or(String::new(), range).into(),
+            match line.p {
+                None => Cell::number(""),
+                Some(_) => Cell::number(better(part, names[0], name).map_or("–".into(), percent)),
+            },
+            Cell::number(format!("{:.2}", line.rank)),
+            Cell::number(line.p.map_or(String::new(), super::wins::p_value)),
+            of_clusters(|c| c.ami_x),
+            of_clusters(|c| c.ami_y),
+            of_clusters(|c| c.accuracy),
+            Cell::value(
+                mean(part.of(name), |r| scores(r).map(|s| s.fit_seconds + s.predict_seconds))
+                    .map(|i| i.value),
+            ),
+        ]);
+    }
+}
+
+/// The share of draws on which `name` has a smaller error than `first`; equals count half.
+pub fn better(part: &Part<'_>, first: &str, name: &str) -> Option<f64> {
+    let firsts: std::collections::HashMap<_, _> =
+        part.of(first).filter_map(|r| Some(((r.cell, r.run), relative(r)?))).collect();
+    let shares: Vec<f64> = part
+        .of(name)
+        .filter_map(|r| {
+            let theirs = firsts.get(&(r.cell, r.run))?;
+            let ours = relative(r).unwrap_or(f64::INFINITY);
+            Some(match ours.total_cmp(theirs) {
+                std::cmp::Ordering::Less => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Greater => 0.0,
+            })
+        })
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}

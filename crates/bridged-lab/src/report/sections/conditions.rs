@@ -1,0 +1,106 @@
+//! Harder conditions: miscounted and many groups, unequal sizes, pairs at random, wrong pairs.
+
+use crate::record::Run;
+use crate::report::bench::{Bench, Kind, Set, mean, methods, range, relative};
+use crate::report::charts::dots::{Row, dots};
+use crate::report::page::{Cell, Colour, Figure, Section, Table};
+
+/// Methods that are followed through the conditions, where they ran.
+const FOLLOWED: [&str; 9] = [
+    "bridged",
+    "bridged-posterior",
+    "bridged-soft",
+    "bridged-supervised-centroid",
+    "bridged-kmeans",
+    "eot",
+    "knn",
+    "ridge",
+    "laprls",
+];
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let mut table =
+        Table::new(["data set", "condition", "method", "runs", "error ÷ mean's", "95 %"]);
+    let mut panels = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for set in &bench.sets {
+        let conditions = conditions(set);
+        if conditions.len() < 2 {
+            continue;
+        }
+        let rows = conditions.iter().map(|(name, runs)| {
+            let there = methods(runs.iter().copied());
+            let mut values = Vec::new();
+            for (at, method) in FOLLOWED.iter().enumerate().filter(|(_, m)| there.contains(m)) {
+                let of = || runs.iter().copied().filter(|r| r.method == *method);
+                let Some(value) = mean(of(), relative) else { continue };
+                if !seen.contains(method) {
+                    seen.push(method);
+                }
+                table.row(vec![
+                    set.data.as_str().into(),
+                    name.as_str().into(),
+                    (*method).into(),
+                    Cell::number(of().count().to_string()),
+                    Cell::value(Some(value.value)),
+                    range(value).into(),
+                ]);
+                values.push((method.to_string(), Colour::nth(at), value));
+            }
+            Row { name: name.clone(), values }
+        });
+        let rows: Vec<Row> = rows.collect();
+        panels.push((
+            set.data.clone(),
+            dots(&rows, Some(1.0), "error ÷ that of the mean", &set.data),
+        ));
+    }
+    let legend = FOLLOWED.iter().enumerate().filter(|(_, m)| seen.contains(m));
+    let legend = legend.map(|(at, m)| (Colour::nth(at), m.to_string())).collect();
+    (!panels.is_empty()).then(|| Section {
+        id: "conditions",
+        title: "Harder conditions".into(),
+        text: "The same study with more or fewer clusters than groups, with many groups, with group \
+               sizes that fall as 1, 1/2, 1/3 …, with pairs that fall where they may, and with pairs \
+               whose outputs were exchanged. Both directions and settings together."
+            .into(),
+        figures: vec![Figure {
+            caption: "Mean error under each condition, with 95 % intervals.".into(),
+            legend,
+            panels,
+            table,
+        }],
+    })
+}
+
+/// The conditions of a data set with their runs, the usual one first.
+fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
+    let mut all: Vec<(String, Vec<&Run>)> = Vec::new();
+    let studies = [("as usual", &set.main)].into_iter().chain(
+        set.others
+            .iter()
+            .filter(|o| o.kind == Kind::Condition)
+            .map(|o| (o.condition.as_str(), &o.results)),
+    );
+    for (condition, results) in studies {
+        let mut extras: Vec<i64> = results.runs.iter().map(|r| r.cell.extra_clusters).collect();
+        extras.sort_by_key(|e| (*e != 0, *e));
+        extras.dedup();
+        for extra in extras {
+            let runs = results.runs.iter().filter(|r| r.cell.extra_clusters == extra).collect();
+            let name = match (extra, condition) {
+                (0, condition) => condition.to_string(),
+                (_, "as usual") => count(extra),
+                (_, condition) => format!("{condition}, {}", count(extra)),
+            };
+            all.push((name, runs));
+        }
+    }
+    all
+}
+
+fn count(extra: i64) -> String {
+    let clusters = if extra.abs() == 1 { "cluster" } else { "clusters" };
+    let direction = if extra > 0 { "too many" } else { "too few" };
+    format!("{} {clusters} {direction}", extra.abs())
+}

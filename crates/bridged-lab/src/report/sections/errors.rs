@@ -1,0 +1,95 @@
+//! How errors are distributed, by the number of pairs a group.
+
+use crate::Setting;
+use crate::report::bench::{Bench, Part, field, relative, scores};
+use crate::report::charts::boxes::{Row, boxes, summary};
+use crate::report::page::{Cell, Colour, Figure, Section, Table, digits};
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let heroes = bench.heroes();
+    let mut figures = Vec::new();
+    for setting in [Setting::Transductive, Setting::Inductive] {
+        let parts = bench.parts(setting);
+        let mut table = Table::new([
+            "experiment",
+            "method",
+            "pairs a group",
+            "runs",
+            "median error ÷ mean's",
+            "quartiles",
+            "median MSE",
+        ]);
+        let mut panels = Vec::new();
+        for part in &parts {
+            let rows = rows(part, &heroes);
+            for row in &rows {
+                for (title, values) in &row.boxes {
+                    let Some([_, q1, median, q3, _]) = summary(values) else { continue };
+                    let pairs = title.split_whitespace().next().unwrap_or_default();
+                    let number = pairs.parse().ok();
+                    let mse: Vec<f64> = part
+                        .of(&row.name)
+                        .filter(|r| Some(r.cell.pairs) == number)
+                        .filter_map(|r| Some(scores(r)?.mse))
+                        .collect();
+                    table.row(vec![
+                        part.full_label().into(),
+                        row.name.as_str().into(),
+                        Cell::number(pairs),
+                        Cell::number(values.len().to_string()),
+                        Cell::number(digits(median)),
+                        format!("{} – {}", digits(q1), digits(q3)).into(),
+                        Cell::value(summary(&mse).map(|s| s[2])),
+                    ]);
+                }
+            }
+            let label = part.full_label();
+            panels
+                .push((label.clone(), boxes(&rows, Some(1.0), "error ÷ that of the mean", &label)));
+        }
+        if panels.is_empty() {
+            continue;
+        }
+        let caption =
+            "Boxes from quartile to quartile with the median, whiskers from 5 % to 95 %; \
+                       from top to bottom of a method: few to many pairs a group. The dashed line \
+                       is the error of the constant."
+                .to_string();
+        figures.push(Figure { caption, legend: Vec::new(), panels, table });
+    }
+    (!figures.is_empty()).then(|| Section {
+        id: "errors",
+        title: "How large the errors are".into(),
+        text: "Mean squared errors, divided by that of the mean of the output pool on the same \
+               rows, on a logarithmic scale. The numbers hold the plain mean squared errors too."
+            .into(),
+        figures,
+    })
+}
+
+fn rows(part: &Part<'_>, heroes: &[&'static str]) -> Vec<Row> {
+    let mut pairs: Vec<usize> = part.runs.iter().map(|r| r.cell.pairs).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let there = part.methods();
+    let heroes: Vec<&'static str> = heroes.iter().copied().filter(|h| there.contains(h)).collect();
+    let baselines = field("", &there).into_iter().skip(1);
+    let colour = |m: &str| match heroes.iter().position(|h| *h == m) {
+        Some(at) => Colour::nth(at),
+        None => Colour::nth(9),
+    };
+    heroes
+        .iter()
+        .copied()
+        .chain(baselines)
+        .map(|method| {
+            let of = |n: usize| {
+                part.of(method).filter(|r| r.cell.pairs == n).filter_map(relative).collect()
+            };
+            let boxes = pairs.iter().map(|&n| (format!("{n} pairs a group"), of(n)));
+            let boxes = boxes.filter(|(_, values): &(String, Vec<f64>)| !values.is_empty());
+            Row { name: method.to_string(), colour: colour(method), boxes: boxes.collect() }
+        })
+        .filter(|row| !row.boxes.is_empty())
+        .collect()
+}

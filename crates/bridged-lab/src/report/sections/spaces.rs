@@ -1,0 +1,44 @@
+//! Both spaces in two dimensions with the pairs drawn as links.
+
+use crate::report::bench::Bench;
+use crate::report::charts::spaces::spaces;
+use crate::report::page::{Cell, Colour, Figure, Section, Table};
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let mut figures = Vec::new();
+    for set in &bench.sets {
+        let Some(picture) = &set.main.spaces else { continue };
+        let mut table = Table::new(["group", "inputs drawn", "outputs drawn", "pairs"]);
+        for (g, name) in picture.groups.iter().enumerate() {
+            let count = |points: &[crate::spaces::Point]| {
+                Cell::number(points.iter().filter(|p| p.group == g).count().to_string())
+            };
+            let pairs = picture.links.iter().filter(|l| picture.x[l.0].group == g).count();
+            table.row(vec![
+                name.as_str().into(),
+                count(&picture.x),
+                count(&picture.y),
+                Cell::number(pairs.to_string()),
+            ]);
+        }
+        let names = picture.groups.iter().enumerate();
+        let caption = format!(
+            "One draw of {}: {} groups, {} pairs a group, on the first two principal components of \
+             each side. Lines join the rows of a pair; everything else is what the methods are \
+             given unlinked.",
+            set.data, picture.cell.groups, picture.cell.pairs
+        );
+        figures.push(Figure {
+            caption,
+            legend: names.map(|(g, name)| (Colour::nth(g), name.clone())).collect(),
+            panels: vec![(set.data.clone(), spaces(picture, &set.data))],
+            table,
+        });
+    }
+    (!figures.is_empty()).then(|| Section {
+        id: "spaces",
+        title: "Both spaces".into(),
+        text: String::new(),
+        figures,
+    })
+}

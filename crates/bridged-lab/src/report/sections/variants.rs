@@ -1,0 +1,32 @@
+//! The variants of the bridge and of its refinement.
+
+use super::compare;
+use crate::report::bench::Bench;
+use crate::report::page::Section;
+
+const VARIANTS: [&str; 7] = [
+    "bridged",
+    "bridged-margin",
+    "bridged-hungarian",
+    "bridged-soft",
+    "bridged-supervised",
+    "bridged-supervised-centroid",
+    "bridged-posterior",
+];
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let caption = "Mean error of the variants with 95 % intervals, all on the same clusterings of \
+                   the same draws.";
+    let figure = compare::figure(bench, &VARIANTS, caption)?;
+    Some(Section {
+        id: "variants",
+        title: "Variants of the bridge".into(),
+        text:
+            "The paper's majority vote, its margin-based and one-to-one votes, soft bridging, and \
+               the two refinements by regression inside a cluster. “Better than the first” is \
+               the share of draws on which a variant has a smaller error than the majority vote, \
+               equals counting half."
+                .into(),
+        figures: vec![figure],
+    })
+}

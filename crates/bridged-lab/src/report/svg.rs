@@ -1,0 +1,239 @@
+//! Pictures as SVG text: shapes with tips, and axes.
+
+use super::page::Colour;
+use std::fmt::Write;
+
+/// A picture that grows shape by shape.
+#[derive(Clone, Debug)]
+pub struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// Where a text is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Escapes what HTML and SVG give a meaning to.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A coordinate without needless digits.
+fn at(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
+}
+
+fn tip(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" data-tip=\"{}\"", escape(text)) }
+}
+
+impl Svg {
+    /// An empty picture.
+    pub fn new(width: f64, height: f64) -> Self {
+        Self { width, height, body: String::new() }
+    }
+
+    /// A line of the grid or of an axis.
+    pub fn rule(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        let (x1, y1, x2, y2) = (at(x1), at(y1), at(x2), at(y2));
+        let _ = write!(
+            self.body,
+            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
+        );
+    }
+
+    /// A line in a colour.
+    pub fn stroke(&mut self, points: &[(f64, f64)], colour: Colour, class: &str, about: &str) {
+        let points: Vec<String> =
+            points.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
+        let _ = write!(
+            self.body,
+            "<polyline class=\"{class}\" style=\"stroke:{}\" points=\"{}\"{}/>",
+            colour.css(),
+            points.join(" "),
+            tip(about)
+        );
+    }
+
+    /// A filled rectangle.
+    pub fn rect(&mut self, corner: (f64, f64), size: (f64, f64), fill: &str, about: &str) {
+        let (x, y, w, h) = (at(corner.0), at(corner.1), at(size.0), at(size.1));
+        let _ = write!(
+            self.body,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" style=\"fill:{fill}\"{}/>",
+            tip(about)
+        );
+    }
+
+    /// A filled circle.
+    pub fn circle(&mut self, centre: (f64, f64), r: f64, colour: Colour, class: &str, about: &str) {
+        let (x, y, r) = (at(centre.0), at(centre.1), at(r));
+        let _ = write!(
+            self.body,
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\" style=\"fill:{}\"{}/>",
+            colour.css(),
+            tip(about)
+        );
+    }
+
+    /// A text; `class` tells its size and weight.
+    pub fn text(&mut self, place: (f64, f64), anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let _ = write!(
+            self.body,
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+            at(place.0),
+            at(place.1),
+            escape(text)
+        );
+    }
+
+    /// The picture; `label` is what it is called for those who cannot see it.
+    pub fn finish(self, label: &str) -> String {
+        let (w, h) = (at(self.width), at(self.height));
+        format!(
+            "<svg viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
+             aria-label=\"{}\">{}</svg>",
+            escape(label),
+            self.body
+        )
+    }
+}
+
+/// Values on a line of the picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Axis {
+    /// From the least to the greatest of the values, a little wider, between two coordinates.
+    pub fn linear(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+        let (low, high) = range(values).unwrap_or((0.0, 1.0));
+        let margin = if high > low { 0.04 * (high - low) } else { 0.5 * low.abs().max(1.0) };
+        Self { low: low - margin, high: high + margin, from, to, log: false }
+    }
+
+    /// Exactly between two values.
+    pub fn exact(low: f64, high: f64, from: f64, to: f64) -> Self {
+        Self { low, high, from, to, log: false }
+    }
+
+    /// The same for positive values, by their logarithms.
+    pub fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+        let positive = values.into_iter().filter(|v| *v > 0.0).map(f64::ln);
+        let Self { low, high, .. } = Self::linear(positive, from, to);
+        // At least a fifth of a decade, so that there is a tick.
+        let widen = ((0.5 - (high - low)) / 2.0).max(0.0);
+        Self { low: low - widen, high: high + widen, from, to, log: true }
+    }
+
+    /// The coordinate of a value, held within the line.
+    pub fn at(&self, value: f64) -> f64 {
+        let value = if self.log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        self.from + share * (self.to - self.from)
+    }
+
+    /// The values at the ends.
+    pub fn ends(&self) -> (f64, f64) {
+        if self.log { (self.low.exp(), self.high.exp()) } else { (self.low, self.high) }
+    }
+
+    /// Round values on the line with what is written at them.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let (low, high) = self.ends();
+        let values: Vec<f64> = if self.log {
+            let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+            let steps: &[f64] = if high / low > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+            let fine = high / low < 3.0;
+            let steps: &[f64] =
+                if fine { &[1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0] } else { steps };
+            decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d))).collect()
+        } else {
+            let step = round_step((high - low) / 5.0);
+            let first = (low / step).ceil() as i64;
+            (first..).map(|i| i as f64 * step).take_while(|v| *v <= high).collect()
+        };
+        let inside = values.into_iter().filter(|v| (low..=high).contains(v));
+        inside.map(|v| (v, tick(v))).collect()
+    }
+}
+
+fn tick(value: f64) -> String {
+    if value != 0.0 && !(1e-3..1e5).contains(&value.abs()) {
+        return format!("{value:e}");
+    }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// 1, 2 or 5 times a power of ten, at least the value.
+fn round_step(value: f64) -> f64 {
+    let power = 10f64.powf(value.max(1e-300).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|s| s * power).into_iter().find(|s| *s >= value).unwrap_or(power)
+}
+
+fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let finite = values.into_iter().filter(|v| v.is_finite());
+    finite.fold(None, |ends, v| match ends {
+        None => Some((v, v)),
+        Some((low, high)) => Some((f64::min(low, v), f64::max(high, v))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_on_the_line() {
+        let axis = Axis::linear([0.13, 0.87], 0.0, 100.0);
+        let ticks: Vec<String> = axis.ticks().into_iter().map(|t| t.1).collect();
+        assert_eq!(ticks, ["0.2", "0.4", "0.6", "0.8"]);
+        let axis = Axis::log([0.3, 40.0], 0.0, 100.0);
+        let ticks: Vec<String> = axis.ticks().into_iter().map(|t| t.1).collect();
+        assert_eq!(ticks, ["0.5", "1", "2", "5", "10", "20"]);
+        assert!(axis.at(1e9) == 100.0 && axis.at(0.0) == 0.0, "held within the line");
+        for odd in
+            [Axis::linear([], 0.0, 1.0), Axis::linear([3.0], 0.0, 1.0), Axis::log([2.0], 0.0, 1.0)]
+        {
+            assert!(!odd.ticks().is_empty() && odd.at(2.0).is_finite());
+        }
+    }
+
+    #[test]
+    fn names_cannot_break_the_page() {
+        let mut svg = Svg::new(10.0, 10.0);
+        svg.text((1.0, 1.0), Anchor::Start, "label", "<script>\"&");
+        svg.circle((1.0, 1.0), 1.0, Colour::Other, "point", "a \"b\" <c>");
+        let text = svg.finish("l");
+        assert!(!text.contains("<script>") && text.contains("a &quot;b&quot; &lt;c&gt;"));
+    }
+}
