@@ -15,7 +15,6 @@ const MOST_POINTS: usize = 400;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spaces {
     /// The cell that it is of.
-    #[serde(flatten)]
     pub cell: Cell,
     /// The names of the groups that its points refer to.
     pub groups: Vec<String>,
