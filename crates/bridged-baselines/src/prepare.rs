@@ -26,17 +26,23 @@ impl Paired {
 
 /// Columns to mean 0 and standard deviation 1 over the rows that it was fitted on; a constant
 /// column becomes 0. The core's [`Scale::Standardize`], which cannot fail.
+///
+/// No row of a pool of n rows has a score beyond √(n − 1). Scores of rows that were not in it are
+/// held within that: a column that hardly varied in the pool says of an unseen row that it is
+/// unusual, not that it is a million times as far away as all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standard {
     scaler: Scaler,
     cols: usize,
+    limit: f32,
 }
 
 impl Standard {
     /// Learns means and deviations.
     pub fn fit(x: MatrixRef<'_>) -> Self {
         let scaler = Scale::Standardize.fit(x, "x").expect("every pool has standard scores");
-        Self { scaler, cols: x.cols() }
+        let limit = (x.rows().saturating_sub(1) as f32).sqrt();
+        Self { scaler, cols: x.cols(), limit }
     }
 
     /// The columns that it was fitted on.
@@ -44,9 +50,11 @@ impl Standard {
         self.cols
     }
 
-    /// (x − mean) / deviation.
+    /// (x − mean) / deviation, within what a row of the pool can have.
     pub fn apply(&self, x: MatrixRef<'_>) -> Matrix {
-        self.scaler.apply(x).into_matrix()
+        let mut scores = self.scaler.apply(x).into_matrix();
+        scores.data_mut().iter_mut().for_each(|z| *z = z.clamp(-self.limit, self.limit));
+        scores
     }
 }
 
@@ -142,6 +150,16 @@ mod tests {
             let square = column.iter().map(|v| v * v).sum::<f64>() / 50.0;
             assert!(mean.abs() < 1e-3 && (square - expected).abs() < 1e-3, "{j}: {mean} {square}");
         }
+    }
+
+    #[test]
+    fn scores_of_unseen_rows_stay_within_what_a_pool_can_have() {
+        let x = Matrix::from_fn(10, 1, |i, _| if i == 0 { 1e-4 } else { 0.0 });
+        let standard = Standard::fit(x.view());
+        let farthest = standard.apply(x.view()).row(0)[0];
+        assert!((farthest - 3.0).abs() < 1e-5, "alone against nine others: √(10 − 1)");
+        let unseen = Matrix::from_rows(&[[5.0], [-5.0]]);
+        assert_eq!(standard.apply(unseen.view()).data(), [3.0, -3.0]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) struct Nodes {
 impl Nodes {
     pub(super) fn new(x: MatrixRef<'_>, k: usize) -> Self {
         let standard = Standard::fit(x);
-        let rows = standard.apply(x);
+        let rows = unit(standard.apply(x));
         let gamma = Width::Median.gamma(rows.view());
         let plain = Graph::nearest_neighbors(rows.view(), k, |s| (-gamma * s).exp());
         let looped =
@@ -37,7 +37,7 @@ impl Nodes {
 
     /// Unseen rows as standard scores of the pool.
     pub(super) fn scores(&self, rows: MatrixRef<'_>) -> Matrix {
-        self.standard.apply(rows)
+        unit(self.standard.apply(rows))
     }
 
     /// Â V for values at the nodes.
@@ -65,6 +65,14 @@ impl Nodes {
         let edges = Sparse::from_rows(edges, self.rows.rows());
         (edges, loops)
     }
+}
+
+/// Scores ÷ √d, so that a row has a length of about 1 however many columns there are: the authors
+/// bring the rows of their features to a sum of 1.
+fn unit(mut scores: Matrix) -> Matrix {
+    let factor = 1.0 / (scores.cols() as f32).sqrt();
+    scores.data_mut().iter_mut().for_each(|v| *v *= factor);
+    scores
 }
 
 /// Edges · pool + loops ∘ own: the propagation of rows that joined.
