@@ -28,7 +28,7 @@ pub struct Set {
 /// A study of the same data under another condition.
 #[derive(Debug)]
 pub struct Other {
-    /// What is different, in words.
+    /// What is different, in words; empty where only cells or methods are.
     pub condition: String,
     pub kind: Kind,
     pub results: Results,

@@ -1,65 +1,87 @@
 //! `bridged lab run`: carries out a study, or goes on with it.
 
+use crate::options::usage;
 use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::Talk;
 use anyhow::Result;
 use bridged_lab::record::{Outcome, Run};
 use bridged_lab::results::{Folder, Made};
 use bridged_lab::stats::{Standings, standings};
-use bridged_lab::{Dataset, Experiment, Runner, Setting};
+use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The study, as TOML
-    study: PathBuf,
-    /// The folder of its results; a second run goes on after the runs that are there [default:
-    /// results/ and the name of the study]
+    /// The study, as TOML; several are carried out one after the other
+    #[arg(required = true, value_name = "STUDY")]
+    studies: Vec<PathBuf>,
+    /// The folder of the results of a single study; a second run goes on after the runs that are
+    /// there [default: results/ and the name of the study]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    let study = Experiment::read(&args.study)?;
+    if args.out.is_some() && args.studies.len() > 1 {
+        return Err(usage("--out names the folder of one study; leave it out for several"));
+    }
+    // Whatever is wrong with a study is said before the first one takes its time.
+    let studies = args.studies.iter().map(|path| Ok((path, Experiment::read(path)?)));
+    for (path, study) in studies.collect::<Result<Vec<_>>>()? {
+        let folder = match &args.out {
+            Some(folder) => folder.clone(),
+            None => Path::new("results").join(path.file_stem().unwrap_or_default()),
+        };
+        carry_out(&study, &folder, talk)?;
+    }
+    Ok(())
+}
+
+fn carry_out(study: &Experiment, path: &Path, talk: &Talk) -> Result<()> {
     let stages = talk.watch();
     let data =
         stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
-    let runner = Runner::new(&study, &data)?;
-    let folder = match &args.out {
-        Some(folder) => folder.clone(),
-        None => Path::new("results").join(args.study.file_stem().unwrap_or_default()),
-    };
-    let folder_of_results = Folder::begin(&folder, &study)?;
+    let runner = Runner::new(study, &data)?;
+    let folder = Folder::begin(path, study).map_err(|error| match error {
+        LabError::Taken { .. } => usage(error.to_string()),
+        error => error.into(),
+    })?;
     let threads = rayon::current_num_threads();
     let command = std::env::args().collect::<Vec<_>>().join(" ");
-    folder_of_results.keep(&Made::now(command, threads), runner.spaces()?.as_ref())?;
-    runner.run(&folder_of_results.journal()?, threads, &stages)?;
-    print(&folder_of_results.runs()?, &study, &folder)
+    folder.keep(&Made::now(command, threads), runner.spaces()?.as_ref())?;
+    runner.run(&folder.journal()?, threads, &stages)?;
+    print(&folder.runs()?, study, path)
 }
 
-/// Who stands where, for each direction and setting.
+/// Who stands where, for each direction and setting: the quick methods on every draw, and all of
+/// them on the draws that the slow ones ran on.
 fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", bold(&format!("{} in {}", plural(runs.len(), "run"), folder.display())))?;
-    let first = study.methods.first().map_or("bridged", String::as_str);
+    let slow: &[String] = study.slow.as_ref().map_or(&[], |slow| &slow.methods);
+    let first = study.methods.iter().find(|m| !slow.contains(m)).unwrap_or(&study.methods[0]);
     for &direction in &study.directions {
         for &setting in &study.settings {
             let same = |r: &&Run| r.cell.direction == direction && r.cell.setting == setting;
             let part: Vec<&Run> = runs.iter().filter(same).collect();
-            let Some(table) = standings(&part, first) else { continue };
-            let (from, to) = (direction.input(), direction.output());
-            let setting = match setting {
-                Setting::Transductive => "transductive",
-                Setting::Inductive => "inductive",
-            };
-            let draws = plural(table.draws, "draw");
-            writeln!(out, "\n{}", bold(&format!("{to} from {from}, {setting}, {draws}")))?;
-            if table.incomplete > 0 {
-                let left = plural(table.incomplete, "draw");
-                writeln!(out, "{left} without a run of every method left out")?;
+            let quick = part.iter().copied().filter(|r| !slow.contains(&r.method)).collect();
+            let tables = if slow.is_empty() { vec![part] } else { vec![quick, part] };
+            for part in tables {
+                let Some(table) = standings(&part, first) else { continue };
+                let (from, to) = (direction.input(), direction.output());
+                let setting = match setting {
+                    Setting::Transductive => "transductive",
+                    Setting::Inductive => "inductive",
+                };
+                let draws = plural(table.draws, "draw");
+                writeln!(out, "\n{}", bold(&format!("{to} from {from}, {setting}, {draws}")))?;
+                if table.incomplete > 0 {
+                    let left = plural(table.incomplete, "draw");
+                    writeln!(out, "{left} without a run of every method left out")?;
+                }
+                print_table(&table, &part, first, &mut out)?;
             }
-            print_table(&table, &part, first, &mut out)?;
         }
     }
     Ok(())

@@ -1,9 +1,11 @@
 //! Harder conditions: miscounted and many groups, unequal sizes, pairs at random, wrong pairs.
 
+use crate::Results;
 use crate::record::Run;
 use crate::report::bench::{Bench, Kind, Set, mean, methods, range, relative};
 use crate::report::charts::dots::{Row, dots};
 use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use std::collections::HashSet;
 
 /// Methods that are followed through the conditions, where they ran.
 const FOLLOWED: [&str; 9] = [
@@ -73,30 +75,46 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-/// The conditions of a data set with their runs, the usual one first.
+/// The conditions of a data set with their runs, the usual one first: of that only the draws that
+/// the others have too.
 fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
-    let mut all: Vec<(String, Vec<&Run>)> = Vec::new();
-    let studies = [("as usual", &set.main)].into_iter().chain(
-        set.others
-            .iter()
-            .filter(|o| o.kind == Kind::Condition)
-            .map(|o| (o.condition.as_str(), &o.results)),
-    );
-    for (condition, results) in studies {
-        let mut extras: Vec<i64> = results.runs.iter().map(|r| r.cell.extra_clusters).collect();
-        extras.sort_by_key(|e| (*e != 0, *e));
-        extras.dedup();
-        for extra in extras {
-            let runs = results.runs.iter().filter(|r| r.cell.extra_clusters == extra).collect();
-            let name = match (extra, condition) {
-                (0, condition) => condition.to_string(),
-                (_, "as usual") => count(extra),
-                (_, condition) => format!("{condition}, {}", count(extra)),
-            };
-            all.push((name, runs));
-        }
+    let mut others = Vec::new();
+    for other in set.others.iter().filter(|o| o.kind == Kind::Condition) {
+        others.extend(by_count(&other.condition, &other.results));
     }
+    let mut all = by_count("", &set.main);
+    let draws: HashSet<(usize, usize, usize)> =
+        others.iter().flat_map(|(_, runs)| runs).map(|r| draw(r)).collect();
+    if all.iter().flat_map(|(_, runs)| runs).any(|r| draws.contains(&draw(r))) {
+        all.iter_mut().for_each(|(_, runs)| runs.retain(|r| draws.contains(&draw(r))));
+    }
+    let usual = all.first().map(|(name, _)| name.clone());
+    // A study of miscounted clusters has the usual draws with the right count again.
+    others.retain(|(name, _)| Some(name) != usual.as_ref());
+    all.extend(others);
     all
+}
+
+fn draw(run: &Run) -> (usize, usize, usize) {
+    (run.cell.groups, run.cell.pairs, run.run)
+}
+
+/// The runs of a study by how many clusters there are too many.
+fn by_count<'a>(condition: &str, results: &'a Results) -> Vec<(String, Vec<&'a Run>)> {
+    let mut extras: Vec<i64> = results.runs.iter().map(|r| r.cell.extra_clusters).collect();
+    extras.sort_by_key(|e| (*e != 0, *e));
+    extras.dedup();
+    let named = extras.into_iter().map(|extra| {
+        let runs = results.runs.iter().filter(|r| r.cell.extra_clusters == extra).collect();
+        let name = match (extra, condition) {
+            (0, "") => "as usual".to_string(),
+            (0, condition) => condition.to_string(),
+            (_, "") => count(extra),
+            (_, condition) => format!("{condition}, {}", count(extra)),
+        };
+        (name, runs)
+    });
+    named.collect()
 }
 
 fn count(extra: i64) -> String {
