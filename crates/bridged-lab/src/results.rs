@@ -7,11 +7,14 @@
 //! | `spaces.json` | one draw in two dimensions, for the picture of both spaces |
 //! | `made.json` | with which command, release and machine |
 
-use crate::record::{self, Journal, Run};
-use crate::{Experiment, LabError, Spaces};
+use crate::record::{self, Journal, Outcome, Run};
+use crate::{Cell, Experiment, LabError, Spaces};
+use bridged::Direction;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const STUDY: &str = "study.toml";
@@ -171,6 +174,70 @@ impl Results {
     }
 }
 
+impl Results {
+    /// Writes them into a new folder in little space: runs in the order of their cells, rounded to
+    /// seven digits, seconds to three, compressed.
+    pub fn pack(&self, folder: &Path) -> Result<(), LabError> {
+        let io = |source| LabError::Io { path: folder.to_path_buf(), source };
+        std::fs::create_dir_all(folder).map_err(io)?;
+        let packed = Folder { path: folder.to_path_buf() };
+        if folder.join(RUNS).exists() || folder.join(PACKED).exists() {
+            return Err(packed.taken("results already".into()));
+        }
+        let text = toml::to_string_pretty(&self.study).expect("a study is plain data");
+        packed.write(STUDY, &text)?;
+        if let Some(made) = &self.made {
+            packed.keep(made, self.spaces.as_ref())?;
+        }
+        let mut runs: Vec<Run> = self.runs.iter().map(rounded).collect();
+        runs.sort_by_cached_key(|r| {
+            let Cell { groups, pairs, setting, direction, extra_clusters } = r.cell;
+            let direction = direction == Direction::Reverse;
+            (direction, setting, extra_clusters, r.method.clone(), groups, pairs, r.run)
+        });
+        let content = |sink: &mut bridged_io::Sink<'_>| {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+            for run in &runs {
+                serde_json::to_writer(&mut gzip, run).expect("runs are plain data");
+                gzip.write_all(b"\n")?;
+            }
+            Ok(sink.write_all(&gzip.finish()?)?)
+        };
+        Ok(bridged_io::replace(&folder.join(PACKED), content)?)
+    }
+}
+
+/// A run with as many digits as its numbers mean.
+fn rounded(run: &Run) -> Run {
+    let digits = |value: f64, digits: usize| -> f64 {
+        format!("{value:.*e}", digits - 1).parse().expect("a number that was just written")
+    };
+    let mut run = run.clone();
+    if let Outcome::Scores(s) = &mut run.outcome {
+        for value in [&mut s.mse, &mut s.mae, &mut s.mse_of_mean] {
+            *value = digits(*value, 7);
+        }
+        s.r2 = s.r2.map(|v| digits(v, 7));
+        s.bleu = s.bleu.map(|v| digits(v, 7));
+        for value in [&mut s.fit_seconds, &mut s.predict_seconds] {
+            *value = digits(*value, 3);
+        }
+        if let Some(c) = &mut s.clusters {
+            for value in [
+                &mut c.ami_x,
+                &mut c.ami_y,
+                &mut c.epsilon_x,
+                &mut c.epsilon_y,
+                &mut c.accuracy,
+                &mut c.epsilon_b,
+            ] {
+                *value = digits(*value, 7);
+            }
+        }
+    }
+    run
+}
+
 fn unpacked(path: &Path) -> Result<Vec<u8>, LabError> {
     let io = |source| LabError::Io { path: path.to_path_buf(), source };
     let file = std::fs::File::open(path).map_err(io)?;
@@ -194,8 +261,6 @@ fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Outcome;
-    use std::io::Write;
 
     fn study(text: &str) -> Experiment {
         let directory = tempfile::tempdir().unwrap();
@@ -245,15 +310,12 @@ mod tests {
         let before = Results::read(&path).unwrap();
         assert_eq!(before.study.data, Path::new("d.parquet"), "without the place on this machine");
 
-        let plain_text = std::fs::read(path.join(RUNS)).unwrap();
-        let file = std::fs::File::create(path.join(PACKED)).unwrap();
-        let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
-        gzip.write_all(&plain_text).unwrap();
-        gzip.finish().unwrap();
-        std::fs::remove_file(path.join(RUNS)).unwrap();
-        let all = Results::read_all(&[directory.path().join("all")]).unwrap();
+        let kept = directory.path().join("kept/one");
+        before.pack(&kept).unwrap();
+        assert!(before.pack(&kept).unwrap_err().to_string().contains("results already"));
+        let all = Results::read_all(&[directory.path().join("kept")]).unwrap();
         assert_eq!(all, [before]);
-        assert!(Folder::begin(&path, &plain).unwrap_err().to_string().contains("packed results"));
+        assert!(Folder::begin(&kept, &plain).unwrap_err().to_string().contains("packed results"));
     }
 
     #[test]

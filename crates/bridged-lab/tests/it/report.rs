@@ -59,7 +59,9 @@ fn results(directory: &Path) -> PathBuf {
 fn a_page_shows_every_section_and_needs_nothing_from_outside() {
     let directory = tempfile::tempdir().unwrap();
     let all = results(directory.path());
-    let report = || Report::new(Results::read_all(&[all.clone()]).unwrap(), "the command").unwrap();
+    let report = || {
+        Report::new(Results::read_all(std::slice::from_ref(&all)).unwrap(), "the command").unwrap()
+    };
     let html = report().html();
     for id in [
         "overview",

@@ -1,5 +1,6 @@
 //! `bridged lab`: studies on data whose pairs are all known.
 
+mod pack;
 mod report;
 mod run;
 mod tune;
@@ -11,6 +12,8 @@ use anyhow::Result;
 pub enum Verb {
     /// Carry out a study, or go on with it
     Run(run::Args),
+    /// Keep results in little space
+    Pack(pack::Args),
     /// Write the page of one or more studies: tables, charts, tests
     Report(report::Args),
     /// Search the grids of the methods, on groups that no score is taken on
@@ -20,6 +23,7 @@ pub enum Verb {
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
     match verb {
         Verb::Run(args) => run::run(args, talk),
+        Verb::Pack(args) => pack::run(args, talk),
         Verb::Report(args) => report::run(args, talk),
         Verb::Tune(args) => tune::run(args, talk),
     }
