@@ -1,5 +1,6 @@
 //! `bridged lab`: studies on data whose pairs are all known.
 
+mod curate;
 mod run;
 mod tune;
 
@@ -8,6 +9,9 @@ use anyhow::Result;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
+    /// Make a data set of the paper from its public files and vectors of any encoder
+    #[command(subcommand)]
+    Curate(curate::Source),
     /// Carry out a study, or go on with it
     Run(run::Args),
     /// Search the grids of the methods, on groups that no score is taken on
@@ -16,6 +20,7 @@ pub enum Verb {
 
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
     match verb {
+        Verb::Curate(source) => curate::run(source, talk),
         Verb::Run(args) => run::run(args, talk),
         Verb::Tune(args) => tune::run(args, talk),
     }
