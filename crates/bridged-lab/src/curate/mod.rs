@@ -122,7 +122,7 @@ impl Draft {
         let all: Vec<usize> = (0..self.records.len()).collect();
         let mut kept = vec![true; all.len()];
         let mut look = |vectors: &Vectors, keys: Keys<'_>| {
-            let found = vectors.find(keys);
+            let (found, _) = vectors.find(keys);
             if found.iter().all(Option::is_none) {
                 return Err(vectors.missing(keys, &found));
             }
@@ -166,19 +166,21 @@ impl Draft {
         watch: &dyn Watch,
     ) -> Result<Curated, CurateError> {
         let rows: Vec<usize> = groups.iter().flat_map(|g| g.rows.iter().copied()).collect();
-        let x = {
+        let (x, mut how) = {
             let keys = self.keys(&rows, |r| &r.x_keys);
-            let at = sides.x.find_all(Keys { names: self.x_keys, rows: &keys })?;
-            sides.x.rows().select(at)
+            let (at, how) = sides.x.find_all(Keys { names: self.x_keys, rows: &keys })?;
+            (sides.x.rows().select(at), how)
         };
         let y = match sides.y {
             Some(y) => {
                 let keys = self.keys(&rows, |r| &r.y_keys);
-                let at = y.find_all(Keys { names: self.y_keys, rows: &keys })?;
+                let (at, how_y) = y.find_all(Keys { names: self.y_keys, rows: &keys })?;
+                how += &format!(", {how_y}");
                 y.rows().select(at)
             }
             None => self.text_vectors(&rows, sides.text_dim, selection.seed, watch)?,
         };
+        self.notes.push(format!("vectors were found: {how}"));
         let text = |cells: Vec<String>| ColumnData::Text(cells.into_iter().map(Some).collect());
         let ids = rows.iter().map(|&row| self.records[row].id.clone()).collect();
         let names = groups.iter().flat_map(|g| vec![g.name.clone(); g.rows.len()]).collect();

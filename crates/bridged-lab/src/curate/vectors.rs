@@ -36,9 +36,9 @@ impl Vectors {
         self.pool.rows.view()
     }
 
-    /// For each row the place of its vector.
-    pub(super) fn find(&self, keys: Keys<'_>) -> Vec<Option<usize>> {
-        let mut best = vec![None; keys.rows.len()];
+    /// For each row the place of its vector, and by which key they were found.
+    pub(super) fn find(&self, keys: Keys<'_>) -> (Vec<Option<usize>>, &'static str) {
+        let mut best = (vec![None; keys.rows.len()], keys.names[0]);
         let mut most = 0;
         for form in [|id: &str| id.to_string(), last_part, without_ending] {
             let mut index = HashMap::with_capacity(self.pool.ids.len());
@@ -48,12 +48,12 @@ impl Vectors {
             if index.len() < self.pool.ids.len() {
                 continue; // this form mistakes one id for another
             }
-            for key in 0..keys.names.len() {
+            for (key, name) in keys.names.iter().enumerate() {
                 let found: Vec<Option<usize>> =
                     keys.rows.iter().map(|row| index.get(&row[key]).copied()).collect();
                 let count = found.iter().flatten().count();
                 if count > most {
-                    (best, most) = (found, count);
+                    (best, most) = ((found, *name), count);
                 }
             }
             if most == keys.rows.len() {
@@ -63,11 +63,11 @@ impl Vectors {
         best
     }
 
-    /// Like [`Vectors::find`], where every row must have one.
-    pub(super) fn find_all(&self, keys: Keys<'_>) -> Result<Vec<usize>, CurateError> {
-        let found = self.find(keys);
+    /// Like [`Vectors::find`], where every row must have one; also says how they were found.
+    pub(super) fn find_all(&self, keys: Keys<'_>) -> Result<(Vec<usize>, String), CurateError> {
+        let (found, name) = self.find(keys);
         match found.iter().copied().collect::<Option<Vec<usize>>>() {
-            Some(all) => Ok(all),
+            Some(all) => Ok((all, format!("{} by {name}", self.option))),
             None => Err(self.missing(keys, &found)),
         }
     }
@@ -118,9 +118,8 @@ mod tests {
             rows.iter().map(|row| row.iter().map(|k| k.to_string()).collect()).collect();
         let rows: Vec<&[String]> = rows.iter().map(Vec::as_slice).collect();
         let vectors = Vectors::new(pool, Path::new("v.npy"), "--images");
-        vectors
-            .find_all(Keys { names: &["file name", "number"], rows: &rows })
-            .map_err(|e| e.to_string())
+        let keys = Keys { names: &["file name", "number"], rows: &rows };
+        vectors.find_all(keys).map(|(at, _)| at).map_err(|e| e.to_string())
     }
 
     #[test]

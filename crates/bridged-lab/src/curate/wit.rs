@@ -46,8 +46,12 @@ const REMEDY: &str = "give a TSV of WIT (v1), plain or gzip";
 const TITLE_KEYS: &[&str] = &["title", "page URL", "row number"];
 
 impl Wit {
-    /// How titles are grouped where nobody says otherwise.
+    /// How titles with vectors are grouped where nobody says otherwise.
     pub const DENSITY: Density = Density { eps: 0.3, min_points: 5 };
+
+    /// How titles are grouped by TF-IDF: two titles of two words that share the more frequent one
+    /// are about this far apart.
+    pub const TFIDF_DENSITY: Density = Density { eps: 0.7, min_points: 5 };
 
     /// Reads the rows and makes the data set; `titles` are vectors of the titles.
     pub fn curate(
@@ -63,7 +67,7 @@ impl Wit {
             let keys = title_keys(&draft);
             let rows: Vec<&[String]> = keys.iter().map(Vec::as_slice).collect();
             let keys = Keys { names: TITLE_KEYS, rows: &rows };
-            let found = titles.find(keys);
+            let (found, _) = titles.find(keys);
             let out = found.iter().filter(|f| f.is_none()).count();
             if out == found.len() {
                 return Err(titles.missing(keys, &found));
@@ -124,7 +128,7 @@ impl Wit {
         };
         let keys = title_keys(draft);
         let rows: Vec<&[String]> = keys.iter().map(Vec::as_slice).collect();
-        let at = titles.find_all(Keys { names: TITLE_KEYS, rows: &rows })?;
+        let (at, _) = titles.find_all(Keys { names: TITLE_KEYS, rows: &rows })?;
         let dbscan = Dbscan {
             eps: Eps::Distance(self.density.eps),
             min_samples: self.density.min_points,
