@@ -151,7 +151,7 @@ fn flickr() -> Folder {
 }
 
 const CURATE_FLICKR: &str = "lab curate flickr30k --captions results.token --images images.csv \
-                             -o flickr.parquet --eps 0.4";
+                             -o flickr.parquet";
 
 #[test]
 fn flickr30k_groups_captions_by_key_words_and_keeps_those_of_an_image_together() {
@@ -487,8 +487,8 @@ fn groups_that_are_too_small_and_odd_tables_are_refused() {
         &["images.csv", "row `b`", "2 entries", "all vectors must have one length"],
     );
     let folder = flickr();
-    let eps = CURATE_FLICKR.replace("0.4", "1.5");
+    let eps = format!("{CURATE_FLICKR} --eps 1.5");
     folder.fails(1, &eps, &["--eps must be between 0 and 1"]);
-    let eps = CURATE_FLICKR.replace("0.4", "0.0001");
+    let eps = format!("{CURATE_FLICKR} --eps 0.0001");
     folder.fails(1, &eps, &["0 of 0 groups", "try another --eps or --min-points"]);
 }

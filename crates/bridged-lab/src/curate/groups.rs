@@ -3,8 +3,8 @@
 use super::sparse::{Alike, Sparse};
 use super::tfidf::Vocabulary;
 use super::{CurateError, Selection};
-use bridged::cluster::{NOISE, dense_regions};
-use bridged::math::{Cancelled, Watch};
+use bridged::cluster::{ClusterError, NOISE, dense_regions};
+use bridged::math::Watch;
 use rand::seq::SliceRandom;
 use std::collections::{BTreeMap, HashMap};
 
@@ -43,34 +43,88 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Group> {
 /// How near texts must be to each other to be in one group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Density {
-    /// The largest cosine distance of neighbours.
-    pub eps: f64,
+    /// The largest cosine distance of neighbours; where none is given, the one of a few that gives
+    /// the most groups.
+    pub eps: Option<f64>,
     /// How many neighbours a text in the middle of a group has, itself included.
     pub min_points: usize,
 }
 
+/// The distances that are tried where none is given.
+const DISTANCES: [f64; 11] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8];
+
+/// What was found at a distance.
+#[derive(Debug)]
+pub(super) struct Regions {
+    pub eps: f64,
+    /// The regions that may be groups.
+    pub groups: Vec<Group>,
+    /// All of them.
+    pub all: usize,
+    /// The rows in any of them.
+    pub dense: usize,
+    /// The rows of the largest.
+    pub largest: usize,
+}
+
 impl Density {
-    pub(super) fn check(&self) -> Result<(), CurateError> {
+    /// Finds the dense regions, of which `eligible` makes groups.
+    ///
+    /// Without a distance, growing ones are tried: regions grow, then grow together. The one with
+    /// the most groups of enough rows is taken, the smaller of two that are equal; the search ends
+    /// where one region holds half of all rows.
+    pub(super) fn search(
+        &self,
+        rows: usize,
+        rows_per_group: usize,
+        regions: impl Fn(f64) -> Result<Vec<Group>, CurateError>,
+        eligible: impl Fn(Vec<Group>) -> Vec<Group>,
+    ) -> Result<Regions, CurateError> {
+        let look = |eps: f64, found: Vec<Group>| {
+            let sizes = || found.iter().map(|g| g.rows.len());
+            let (all, dense, largest) = (found.len(), sizes().sum(), sizes().max().unwrap_or(0));
+            Regions { eps, all, dense, largest, groups: eligible(found) }
+        };
         let bad = |name, need: &str, got: String| {
             Err(CurateError::BadOption { name, need: need.to_string(), got })
         };
-        if !(self.eps > 0.0 && self.eps < 1.0) {
-            return bad("--eps", "between 0 and 1, a cosine distance", self.eps.to_string());
-        }
         if self.min_points == 0 {
             return bad("--min-points", "at least 1", "0".to_string());
         }
-        Ok(())
+        if let Some(eps) = self.eps {
+            return match eps > 0.0 && eps < 1.0 {
+                true => Ok(look(eps, regions(eps)?)),
+                false => bad("--eps", "between 0 and 1, a cosine distance", eps.to_string()),
+            };
+        }
+        let large =
+            |r: &Regions| r.groups.iter().filter(|g| g.rows.len() >= rows_per_group).count();
+        let mut best: Option<Regions> = None;
+        for eps in DISTANCES {
+            let found = match regions(eps) {
+                Err(CurateError::Cluster(ClusterError::Unfit(_))) => Vec::new(), // all is noise
+                found => found?,
+            };
+            let found = look(eps, found);
+            let grown_together = 2 * found.largest > rows;
+            if best.as_ref().is_none_or(|best| large(&found) > large(best)) {
+                best = Some(found);
+            }
+            if grown_together {
+                break;
+            }
+        }
+        Ok(best.expect("at least one distance was tried"))
     }
 
     /// The dense regions of texts as groups.
     pub(super) fn of_texts(
         &self,
-        rows: &Sparse,
+        near: &Alike<'_>,
+        rows: usize,
         watch: &dyn Watch,
-    ) -> Result<Vec<Group>, Cancelled> {
-        let near = Alike::new(rows, self.eps);
-        Ok(by_label(&dense_regions(&near, rows.rows(), self.min_points, watch)?.labels))
+    ) -> Result<Vec<Group>, CurateError> {
+        Ok(by_label(&dense_regions(near, rows, self.min_points, watch)?.labels))
     }
 }
 
@@ -247,6 +301,34 @@ mod tests {
         assert_ne!(choose(&cut, 10), choose(&other, 10));
         let error = choose(&Selection { max_rows: Some(3), ..selection() }, 3).unwrap_err();
         assert_eq!(error, "--max-rows must be at least 4, got 3");
+    }
+
+    #[test]
+    fn the_distance_with_the_most_groups_is_found_before_they_grow_together() {
+        // Four rows at 0.15, three groups of four from 0.2, one of all from 0.3.
+        let regions = |eps: f64| -> Result<Vec<Group>, CurateError> {
+            assert!(eps < 0.31, "the search ends where one region holds half of the rows");
+            let groups = match eps {
+                e if e < 0.12 => {
+                    return Err(CurateError::Cluster(ClusterError::Unfit("no".into())));
+                }
+                e if e < 0.18 => vec![0, 0, 0, 0],
+                e if e < 0.28 => vec![0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
+                _ => vec![0; 12],
+            };
+            Ok(by_label(&groups))
+        };
+        let density = Density { eps: None, min_points: 2 };
+        let found = density.search(12, 4, regions, |all| all).unwrap();
+        assert_eq!((found.eps, found.all, found.dense, found.largest), (0.2, 3, 12, 4));
+        let only = |all: Vec<Group>| all.into_iter().take(1).collect();
+        assert_eq!(
+            density.search(12, 4, regions, only).unwrap().eps,
+            0.15,
+            "the smaller of equals"
+        );
+        let given = Density { eps: Some(0.3), ..density };
+        assert_eq!(given.search(12, 4, regions, |all| all).unwrap().groups.len(), 1);
     }
 
     #[test]

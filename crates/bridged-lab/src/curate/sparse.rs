@@ -79,17 +79,18 @@ impl Sparse {
 }
 
 /// Rows of unit length whose cosine is at least 1 − eps; a row without entries is near to none.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Alike<'a> {
     rows: &'a Sparse,
-    index: Sparse,
+    index: &'a Sparse,
     least: f32,
 }
 
 impl<'a> Alike<'a> {
-    /// Prepares the index.
-    pub fn new(rows: &'a Sparse, eps: f64) -> Self {
-        Self { rows, index: rows.transpose(), least: (1.0 - eps) as f32 }
+    /// Rows, their transpose, and how far alike rows may be apart.
+    pub fn new(rows: &'a Sparse, index: &'a Sparse, eps: f64) -> Self {
+        debug_assert_eq!((rows.rows(), rows.cols()), (index.cols(), index.rows()));
+        Self { rows, index, least: (1.0 - eps) as f32 }
     }
 }
 
@@ -158,7 +159,8 @@ mod tests {
         for (seed, eps, least) in [(1, 0.05, 20), (2, 0.15, 20), (3, 0.35, 2)] {
             let rows = random(900, 24, seed);
             let empty: Vec<bool> = (0..900).map(|i| rows.row(i).next().is_none()).collect();
-            let found = dense_regions(&Alike::new(&rows, eps), 900, 6, &Silent).unwrap();
+            let found =
+                dense_regions(&Alike::new(&rows, &rows.transpose(), eps), 900, 6, &Silent).unwrap();
             let dbscan = Dbscan { eps: Eps::Distance(eps), min_samples: 6, metric: Metric::Cosine };
             let dense = dbscan.fit(rows.to_dense().view(), Seed(0), &Silent).unwrap();
             assert!(found.k >= least, "eps {eps}: {} regions", found.k);

@@ -6,17 +6,18 @@
 //! cosine distance whose titles *all* share a word (function words do not count) are the groups, named
 //! by it. The image is the entity of a row: one may stand on several pages.
 //!
-//! The paper does not give eps and the number of neighbours.
+//! The paper does not give the radius; here it is the one that yields the most groups.
 //!
 //! Srinivasan et al. 2021.
 
 use super::files::Delimited;
-use super::groups::{Density, Group, by_label, number_names};
+use super::groups::{Density, Group, Regions, by_label, number_names};
+use super::sparse::Alike;
 use super::tfidf::{ENGLISH, Tfidf, words};
 use super::vectors::{Keys, Vectors, last_part};
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::cluster::{Clusterer, Dbscan, Eps, Metric};
-use bridged::math::Watch;
+use bridged::math::{Seed, Watch};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -46,12 +47,8 @@ const REMEDY: &str = "give a TSV of WIT (v1), plain or gzip";
 const TITLE_KEYS: &[&str] = &["title", "page URL", "row number"];
 
 impl Wit {
-    /// How titles with vectors are grouped where nobody says otherwise.
-    pub const DENSITY: Density = Density { eps: 0.3, min_points: 5 };
-
-    /// How titles are grouped by TF-IDF: two titles of two words that share the more frequent one
-    /// are about this far apart.
-    pub const TFIDF_DENSITY: Density = Density { eps: 0.7, min_points: 5 };
+    /// How titles are grouped where nobody says otherwise.
+    pub const DENSITY: Density = Density { eps: None, min_points: 5 };
 
     /// Reads the rows and makes the data set; `titles` are vectors of the titles.
     pub fn curate(
@@ -61,7 +58,6 @@ impl Wit {
         selection: &Selection,
         watch: &dyn Watch,
     ) -> Result<Curated, CurateError> {
-        self.density.check()?;
         let mut draft = self.read(watch)?;
         if let Some(titles) = titles.filter(|_| selection.skip_missing) {
             let keys = title_keys(&draft);
@@ -81,21 +77,20 @@ impl Wit {
             draft.records.retain(|_| found.next().flatten().is_some());
         }
         draft.skip_missing(sides, selection)?;
-        let regions = self.regions(&draft, titles, watch)?;
-        let all = regions.len();
-        let mut groups: Vec<Group> = regions
-            .into_iter()
-            .filter_map(|group| {
-                let titles =
-                    group.rows.iter().map(|&row| draft.records[row].carried[TITLE].as_str());
-                Some(Group { name: shared_words(titles)?, ..group })
-            })
-            .collect();
+        let shared = |regions: Vec<Group>| -> Vec<Group> {
+            let named = |group: Group| {
+                let title = |&row: &usize| draft.records[row].carried[TITLE].as_str();
+                Some(Group { name: shared_words(group.rows.iter().map(title))?, ..group })
+            };
+            regions.into_iter().filter_map(named).collect()
+        };
+        let Regions { eps, mut groups, all, .. } =
+            self.regions(&draft, titles, selection.rows_per_group, &shared, watch)?;
         let note = format!(
             "titles by {}: {} of {all} dense regions (eps {}, {} neighbours) share a title word",
             if titles.is_some() { "their vectors" } else { "TF-IDF, no --titles were given" },
             groups.len(),
-            self.density.eps,
+            eps,
             self.density.min_points,
         );
         if groups.is_empty() {
@@ -114,28 +109,33 @@ impl Wit {
         draft.finish(groups, sides, selection, watch)
     }
 
+    /// The dense regions of the titles, by their vectors or by TF-IDF.
     fn regions(
         &self,
         draft: &Draft,
         titles: Option<&Vectors>,
+        rows_per_group: usize,
+        shared: &dyn Fn(Vec<Group>) -> Vec<Group>,
         watch: &dyn Watch,
-    ) -> Result<Vec<Group>, CurateError> {
+    ) -> Result<Regions, CurateError> {
+        let all: Vec<usize> = (0..draft.records.len()).collect();
         let Some(titles) = titles else {
-            let all: Vec<usize> = (0..draft.records.len()).collect();
             let texts = draft.cells(&all, TITLE);
-            let tfidf = Tfidf { stop_words: ENGLISH, ..Tfidf::default() };
-            return Ok(self.density.of_texts(&tfidf.fit(&texts).rows(&texts), watch)?);
+            let rows = Tfidf { stop_words: ENGLISH, ..Tfidf::default() }.fit(&texts).rows(&texts);
+            let index = rows.transpose();
+            let at = |eps| self.density.of_texts(&Alike::new(&rows, &index, eps), all.len(), watch);
+            return self.density.search(all.len(), rows_per_group, at, shared);
         };
         let keys = title_keys(draft);
-        let rows: Vec<&[String]> = keys.iter().map(Vec::as_slice).collect();
-        let (at, _) = titles.find_all(Keys { names: TITLE_KEYS, rows: &rows })?;
-        let dbscan = Dbscan {
-            eps: Eps::Distance(self.density.eps),
-            min_samples: self.density.min_points,
-            metric: Metric::Cosine,
+        let keys: Vec<&[String]> = keys.iter().map(Vec::as_slice).collect();
+        let (rows, _) = titles.find_all(Keys { names: TITLE_KEYS, rows: &keys })?;
+        let rows = titles.rows().select(rows);
+        let at = |eps: f64| {
+            let (eps, min_samples) = (Eps::Distance(eps), self.density.min_points);
+            let dbscan = Dbscan { eps, min_samples, metric: Metric::Cosine };
+            Ok(by_label(&dbscan.fit(rows.view(), Seed::default(), watch)?.labels))
         };
-        let found = dbscan.fit(titles.rows().select(at).view(), Default::default(), watch)?;
-        Ok(by_label(&found.labels))
+        self.density.search(all.len(), rows_per_group, at, shared)
     }
 
     fn read(&self, watch: &dyn Watch) -> Result<Draft, CurateError> {

@@ -77,8 +77,8 @@ pub struct Texts {
 /// How texts fall into groups.
 #[derive(Debug, clap::Args)]
 pub struct Dense {
-    /// The largest cosine distance of neighbours (DBSCAN) [default: 0.3; 0.7 for
-    /// titles by TF-IDF]
+    /// The largest cosine distance of neighbours (DBSCAN) [default: the one of eleven that
+    /// gives the most groups]
     #[arg(long, value_name = "DISTANCE")]
     eps: Option<f64>,
     /// Neighbours within it, itself included, that make a row the core of a group [default: 5 for
@@ -205,10 +205,7 @@ fn wit(args: &WitArgs, stages: &Stages) -> Result<Curated> {
             "attribution" => wit::CAPTIONS[1],
             _ => wit::CAPTIONS[2],
         },
-        density: args.dense.or(match titles {
-            Some(_) => Wit::DENSITY,
-            None => Wit::TFIDF_DENSITY,
-        }),
+        density: args.dense.or(Wit::DENSITY),
     };
     let sides = Sides { x: &x, y: y.as_ref(), text_dim: args.texts.text_dim };
     Ok(wit.curate(titles.as_ref(), &sides, &args.common.selection(25), stages)?)
@@ -288,7 +285,7 @@ impl Common {
 impl Dense {
     fn or(&self, default: Density) -> Density {
         Density {
-            eps: self.eps.unwrap_or(default.eps),
+            eps: self.eps.or(default.eps),
             min_points: self.min_points.unwrap_or(default.min_points),
         }
     }
