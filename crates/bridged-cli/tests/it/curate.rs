@@ -276,7 +276,7 @@ fn wit_keeps_dense_titles_that_share_a_word() {
     let gz = CURATE_WIT.replace("wit.tsv", "wit.tsv.gz");
     folder.ok(&format!("{gz} --titles titles.csv"));
     assert_eq!(folder.read("wit.parquet"), whole);
-    let out = folder.ok(&format!("{CURATE_WIT}"));
+    let out = folder.ok(CURATE_WIT);
     assert!(out.contains("titles by TF-IDF, no --titles were given"), "{out}");
     assert_eq!(
         names(&Dataset::read(&folder.path("wit.parquet")).unwrap()),

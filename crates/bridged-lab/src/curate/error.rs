@@ -57,28 +57,8 @@ pub enum CurateError {
         remedy: String,
     },
     /// Rows without a vector.
-    #[error(
-        "{option} `{}` has no vector for {missing} of {of} rows: {examples}; its ids look like \
-         {like} and are compared with the {keys} of a row; add those vectors, or leave the rows \
-         out with --skip-missing",
-        path.display()
-    )]
-    NoVectors {
-        /// The option that named the table.
-        option: &'static str,
-        /// The table.
-        path: PathBuf,
-        /// Rows without a vector.
-        missing: usize,
-        /// Rows that need one.
-        of: usize,
-        /// Some of them, as a list to show.
-        examples: String,
-        /// Some ids of the table, as a list to show.
-        like: String,
-        /// What they are compared with.
-        keys: String,
-    },
+    #[error(transparent)]
+    NoVectors(Box<NoVectors>),
     /// No group has enough rows, or too few have.
     #[error(
         "{got} of {all} groups have at least {need} rows, {asked}; the largest is {largest}; \
@@ -114,6 +94,31 @@ pub enum CurateError {
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Rows without a vector, and what the table has instead.
+#[derive(Debug, Error)]
+#[error(
+    "{option} `{}` has no vector for {missing} of {of} rows: {examples}; its ids look like {like} \
+     and are compared with the {keys} of a row; add those vectors, or leave the rows out with \
+     --skip-missing",
+    path.display()
+)]
+pub struct NoVectors {
+    /// The option that named the table.
+    pub option: &'static str,
+    /// The table.
+    pub path: PathBuf,
+    /// Rows without a vector.
+    pub missing: usize,
+    /// Rows that need one.
+    pub of: usize,
+    /// Some of them, as a list to show.
+    pub examples: String,
+    /// Some ids of the table, as a list to show.
+    pub like: String,
+    /// What they are compared with.
+    pub keys: String,
 }
 
 impl CurateError {

@@ -29,7 +29,7 @@ pub mod wit;
 
 pub use bioscan::Bioscan;
 pub use coco::Coco;
-pub use error::CurateError;
+pub use error::{CurateError, NoVectors};
 pub use flickr30k::Flickr30k;
 pub use groups::Density;
 pub use sparse::Sparse;

@@ -133,8 +133,11 @@ mod tests {
         let patterns: Vec<Vec<u32>> = (0..30).map(|_| pattern(5)).collect();
         let extra: Vec<u32> = pattern(rows);
         let row = |i: usize| {
-            let mut columns = if i % 50 == 0 { Vec::new() } else { patterns[i % 30].clone() };
-            if i % 3 == 0 && i % 50 != 0 {
+            let mut columns = match i % 150 {
+                0 | 50 | 100 => Vec::new(),
+                at => patterns[at % 30].clone(),
+            };
+            if i % 50 > 30 {
                 columns.push(extra[i]);
             }
             columns.sort_unstable();

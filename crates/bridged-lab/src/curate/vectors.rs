@@ -4,7 +4,7 @@
 //! number. A row offers every name it has (its keys), the table is read as it is, by the last part
 //! of a path, and without an ending; the combination that finds most rows is taken for all of them.
 
-use super::error::{CurateError, a_few};
+use super::error::{CurateError, NoVectors, a_few};
 use bridged::math::MatrixRef;
 use bridged_io::Pool;
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl Vectors {
     /// The error for rows that were not found.
     pub(super) fn missing(&self, keys: Keys<'_>, found: &[Option<usize>]) -> CurateError {
         let missing = || keys.rows.iter().zip(found).filter(|(_, f)| f.is_none());
-        CurateError::NoVectors {
+        CurateError::NoVectors(Box::new(NoVectors {
             option: self.option,
             path: self.path.clone(),
             missing: missing().count(),
@@ -83,7 +83,7 @@ impl Vectors {
             examples: a_few(missing().map(|(row, _)| row[0].as_str()), 10),
             like: a_few(self.pool.ids.iter().map(String::as_str), 3),
             keys: keys.names.join(", "),
-        }
+        }))
     }
 }
 

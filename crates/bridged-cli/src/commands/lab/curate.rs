@@ -12,6 +12,7 @@ use bridged_lab::curate::{
 };
 use bridged_math::Seed;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -299,8 +300,11 @@ fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Re
     };
     let mut out = std::io::stdout().lock();
     if common.json {
-        let seconds: serde_json::Map<_, _> =
-            stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
+        // A stage may run several times: DBSCAN looks for a radius.
+        let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
+        for (stage, s) in stages.seconds() {
+            *seconds.entry(stage).or_default() += s;
+        }
         let sizes: Vec<_> =
             groups.iter().map(|(name, rows)| json!({ "name": name, "rows": rows })).collect();
         let report = json!({

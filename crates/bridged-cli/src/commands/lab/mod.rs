@@ -11,7 +11,7 @@ use anyhow::Result;
 pub enum Verb {
     /// Make a data set of the paper from its public files and vectors of any encoder
     #[command(subcommand)]
-    Curate(curate::Source),
+    Curate(Box<curate::Source>),
     /// Carry out a study, or go on with it
     Run(run::Args),
     /// Search the grids of the methods, on groups that no score is taken on
