@@ -61,7 +61,7 @@ impl Bioscan {
                 "{all} species of {families} families: a run may draw two of one family"
             ));
         }
-        draft.finish(groups, sides, selection, watch)
+        draft.finish(groups, sides, watch)
     }
 
     fn read(&self, watch: &dyn Watch) -> Result<Draft, CurateError> {

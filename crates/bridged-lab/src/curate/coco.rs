@@ -117,7 +117,7 @@ impl Coco {
                 remedy: "lower --rows-per-group, or choose another label with --share".to_string(),
             });
         }
-        draft.finish(groups, sides, selection, watch)
+        draft.finish(groups, sides, watch)
     }
 
     /// The categories of every image that counts.

@@ -73,7 +73,7 @@ impl Flickr30k {
         let remedy = "lower --rows-per-group or --groups, or try another --eps or --min-points";
         let groups = selection.choose(groups, <[_]>::len, entity, remedy)?;
         draft.notes.push(note);
-        draft.finish(groups, sides, selection, watch)
+        draft.finish(groups, sides, watch)
     }
 
     fn read(&self, watch: &dyn Watch) -> Result<Draft, CurateError> {

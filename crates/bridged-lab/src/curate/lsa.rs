@@ -5,61 +5,40 @@
 //! M ≈ U Σ Vᵀ,   row i becomes (M V)_i
 //! ```
 //!
-//! V are the largest eigenvectors of MᵀM, by block Krylov spaces; a product costs O(nnz). Rows are
-//! not centred, so that sparse rows stay sparse; this is scikit-learn's `TruncatedSVD`.
+//! V are the largest eigenvectors of MᵀM, by a dense decomposition: the values of texts span so many
+//! magnitudes that Krylov methods lose the smaller ones. O(Σ_i nnz_i² + d³) for d columns, so the
+//! vocabulary is bounded by the caller. Rows are not centred, so that sparse rows stay sparse; this is
+//! scikit-learn's `TruncatedSVD`.
 //!
 //! Deerwester et al. 1990.
 
 use super::sparse::Sparse;
-use bridged::math::chunks::map_blocks_mut;
-use bridged::math::linalg::{Krylov, largest_eigenpairs};
-use bridged::math::{Cancelled, Matrix, Seed, Watch};
+use bridged::math::Matrix;
+use bridged::math::linalg::symmetric_eigen;
 
 /// Rows in at most `dim` numbers; as they are where they have no more columns than that.
-pub fn reduce(
-    rows: &Sparse,
-    dim: usize,
-    seed: Seed,
-    watch: &dyn Watch,
-) -> Result<Matrix, Cancelled> {
-    if rows.cols() <= dim {
-        return Ok(rows.to_dense());
+pub fn reduce(rows: &Sparse, dim: usize) -> Matrix {
+    let d = rows.cols();
+    if d <= dim {
+        return rows.to_dense();
     }
-    let turned = rows.transpose();
-    let apply = |width: usize, x: &[f64], y: &mut [f64]| {
-        let mut middle = vec![0.0; rows.rows() * width];
-        times(rows, width, x, &mut middle);
-        times(&turned, width, &middle, y);
-    };
-    // Scores of a picture of the texts, not a proof: six digits are plenty.
-    let options = Krylov { tol: 1e-6, max_iter: 30, lower: 0.0 };
-    let found = largest_eigenpairs(rows.cols(), dim, apply, options, seed, watch)?;
-    let vectors = &found.eigen.vectors; // (dim, cols)
-    let scores = |i: usize, j: usize| {
-        let vector = &vectors[j * rows.cols()..(j + 1) * rows.cols()];
-        rows.row(i).map(|(c, v)| f64::from(v) * vector[c]).sum::<f64>() as f32
-    };
-    Ok(Matrix::from_fn(rows.rows(), dim, scores))
-}
-
-/// M·X for a row-major block X of `width` columns.
-fn times(m: &Sparse, width: usize, x: &[f64], out: &mut [f64]) {
-    map_blocks_mut(out, width, |range, out| {
-        for (i, sum) in range.zip(out.chunks_exact_mut(width)) {
-            sum.fill(0.0);
-            for (c, v) in m.row(i) {
-                let x = &x[c * width..(c + 1) * width];
-                sum.iter_mut().zip(x).for_each(|(s, x)| *s += f64::from(v) * x);
-            }
+    let mut gram = vec![0.0; d * d];
+    for i in 0..rows.rows() {
+        for (a, v) in rows.row(i) {
+            rows.row(i).for_each(|(b, w)| gram[a * d + b] += f64::from(v) * f64::from(w));
         }
-    });
+    }
+    let vectors = symmetric_eigen(&gram, d).vectors; // (d, d), ascending
+    Matrix::from_fn(rows.rows(), dim, |i, j| {
+        let vector = &vectors[(d - 1 - j) * d..(d - j) * d];
+        rows.row(i).map(|(c, v)| f64::from(v) * vector[c]).sum::<f64>() as f32
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tfidf::Tfidf;
     use super::*;
-    use bridged::math::Silent;
 
     #[test]
     fn singular_values_agree_with_scikit_learn() {
@@ -69,7 +48,7 @@ mod tests {
             golden["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
         let rows = Tfidf::default().fit(&texts).rows(&texts);
         let expected = golden["singular_values"].as_array().unwrap();
-        let reduced = reduce(&rows, expected.len(), Seed(1), &Silent).unwrap();
+        let reduced = reduce(&rows, expected.len());
         for (j, value) in expected.iter().enumerate() {
             let squares = (0..reduced.rows()).map(|i| f64::from(reduced.row(i)[j]).powi(2));
             let got = squares.sum::<f64>().sqrt();
@@ -78,8 +57,19 @@ mod tests {
     }
 
     #[test]
+    fn values_of_very_different_size_are_found() {
+        // Column c is in 4^c rows that hold nothing else: its singular value is 2^c.
+        let rows = (0..6u32).flat_map(|c| vec![vec![(c, 1.0)]; 4usize.pow(c)]);
+        let reduced = reduce(&Sparse::from_rows(6, rows), 5);
+        for j in 0..5 {
+            let squares = (0..reduced.rows()).map(|i| f64::from(reduced.row(i)[j]).powi(2));
+            assert!((squares.sum::<f64>().sqrt() - 2f64.powi(5 - j as i32)).abs() < 1e-4);
+        }
+    }
+
+    #[test]
     fn few_columns_stay_as_they_are() {
         let rows = Sparse::from_rows(3, [vec![(0, 1.0)], vec![(1, 0.6), (2, 0.8)]]);
-        assert_eq!(reduce(&rows, 3, Seed(0), &Silent).unwrap(), rows.to_dense());
+        assert_eq!(reduce(&rows, 3), rows.to_dense());
     }
 }

@@ -36,7 +36,7 @@ pub use sparse::Sparse;
 pub use vectors::Vectors;
 pub use wit::Wit;
 
-use bridged::math::{Matrix, Scope, Seed, Watch};
+use bridged::math::{Matrix, Seed, Stage, Watch};
 use bridged_io::{Column, ColumnData, Table};
 use groups::Group;
 use tfidf::{ENGLISH, Tfidf};
@@ -80,7 +80,7 @@ pub struct Curated {
 }
 
 /// Words of the vocabulary that TF-IDF vectors are made of.
-const VOCABULARY: usize = 2000;
+const VOCABULARY: usize = 1000;
 
 /// Candidates for the table.
 struct Draft {
@@ -162,7 +162,6 @@ impl Draft {
         mut self,
         groups: Vec<Group>,
         sides: &Sides<'_>,
-        selection: &Selection,
         watch: &dyn Watch,
     ) -> Result<Curated, CurateError> {
         let rows: Vec<usize> = groups.iter().flat_map(|g| g.rows.iter().copied()).collect();
@@ -178,7 +177,7 @@ impl Draft {
                 how += &format!(", {how_y}");
                 y.rows().select(at)
             }
-            None => self.text_vectors(&rows, sides.text_dim, selection.seed, watch)?,
+            None => self.text_vectors(&rows, sides.text_dim, watch)?,
         };
         self.notes.push(format!("vectors were found: {how}"));
         let text = |cells: Vec<String>| ColumnData::Text(cells.into_iter().map(Some).collect());
@@ -206,7 +205,6 @@ impl Draft {
         &mut self,
         rows: &[usize],
         dim: usize,
-        seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Matrix, CurateError> {
         if dim == 0 {
@@ -223,7 +221,8 @@ impl Draft {
             let need = "words, or have vectors (--texts)".to_string();
             return Err(CurateError::BadOption { name, need, got: "none".to_string() });
         }
-        let y = lsa::reduce(&sparse, dim, seed.child("texts"), &Scope::new(watch, "texts"))?;
+        let _stage = Stage::begin(watch, "texts", None)?;
+        let y = lsa::reduce(&sparse, dim);
         let (words, numbers) = (sparse.cols(), y.cols());
         self.notes.push(format!(
             "no --texts: y is TF-IDF of {words} words of the texts, in {numbers} numbers"

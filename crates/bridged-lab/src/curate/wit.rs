@@ -106,7 +106,7 @@ impl Wit {
                       with --first";
         let groups = selection.choose(groups, <[_]>::len, entity, remedy)?;
         draft.notes.push(note);
-        draft.finish(groups, sides, selection, watch)
+        draft.finish(groups, sides, watch)
     }
 
     /// The dense regions of the titles, by their vectors or by TF-IDF.
