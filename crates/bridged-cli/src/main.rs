@@ -47,7 +47,7 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     /// Cluster one table on its own
     Cluster(commands::cluster::Args),
-    /// Study methods on paired data: search their parameters
+    /// Study methods on paired data: make data sets, run studies, search parameters
     #[command(subcommand)]
     Lab(commands::lab::Verb),
     /// List every clustering, bridge, baseline, metric and format by name

@@ -6,6 +6,9 @@
 //! | `group` | the latent class, hidden from every method |
 //! | `entity` (optional) | what several rows may be of, such as the photograph of five captions |
 //! | `text` (optional) | the output in words |
+//!
+//! Other columns, such as `sequence` or the `labels` of a row with several, are carried in the file
+//! and not read.
 
 use crate::LabError;
 use bridged::Direction;

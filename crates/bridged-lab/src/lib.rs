@@ -6,6 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`curate`] | the paper's four data sets from their public files |
 //! | [`dataset`] | a paired table with its hidden groups |
 //! | [`protocol`] | how pools, pairs and test rows are drawn from it |
 //! | [`experiment`] | the TOML file that describes a study |
@@ -17,6 +18,7 @@
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
 pub mod contender;
+pub mod curate;
 pub mod dataset;
 mod error;
 pub mod experiment;

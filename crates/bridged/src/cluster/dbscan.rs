@@ -113,17 +113,14 @@ impl Clusterer for Dbscan {
         }
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("the metric keeps the shape");
-        let stage = Stage::begin(watch, "dbscan", Some(2 * x.rows() as u64))?;
         let neighbors = Neighbors::new(rows);
         let radius = self.radius(&neighbors)?;
 
-        let counts = count_neighbors(&neighbors, x.rows(), radius, &stage)?;
-        let core: Vec<bool> = counts.iter().map(|&c| c as usize >= self.min_samples).collect();
-        if !core.contains(&true) {
+        let near = Within { neighbors: &neighbors, radius };
+        let Dense { core, labels, k } = dense_regions(&near, x.rows(), self.min_samples, watch)?;
+        if k == 0 {
             return Err(self.no_cluster(&neighbors, radius));
         }
-        let (mut labels, k) = join(&neighbors, &core, radius, &stage)?;
-        relabel_by_first_appearance(&mut labels, k);
         let kept: Vec<usize> = (0..x.rows()).filter(|&i| core[i]).collect();
         let rule = AssignRule::Neighbors {
             labels: kept.iter().map(|&i| labels[i]).collect(),
@@ -180,6 +177,51 @@ impl Dbscan {
     }
 }
 
+/// Which rows are near to which: what density-based clustering asks of the data.
+pub trait Near: Sync {
+    /// Calls `f(row, neighbour)` for the rows `range` and every row near to them, themselves
+    /// included, on the calling thread. A row is near to another if that one is near to it.
+    fn visit(&self, range: Range<usize>, f: impl FnMut(usize, usize));
+}
+
+/// Rows within a radius.
+struct Within<'a> {
+    neighbors: &'a Neighbors<'a>,
+    radius: f64,
+}
+
+impl Near for Within<'_> {
+    fn visit(&self, range: Range<usize>, f: impl FnMut(usize, usize)) {
+        self.neighbors.visit_own_within(range, self.radius, f);
+    }
+}
+
+/// The dense regions of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dense {
+    /// Which rows have enough rows near to them.
+    pub core: Vec<bool>,
+    /// The region of each row, counted by first appearance; [`NOISE`] outside of all.
+    pub labels: Vec<u32>,
+    /// How many regions there are; 0 where no row is a core row.
+    pub k: usize,
+}
+
+/// DBSCAN on anything that can tell its neighbours, such as sparse rows with an inverted index.
+pub fn dense_regions(
+    near: &impl Near,
+    n: usize,
+    min_samples: usize,
+    watch: &dyn Watch,
+) -> Result<Dense, Cancelled> {
+    let stage = Stage::begin(watch, "dbscan", Some(2 * n as u64))?;
+    let counts = count_neighbors(near, n, &stage)?;
+    let core: Vec<bool> = counts.iter().map(|&c| c as usize >= min_samples).collect();
+    let (mut labels, k) = join(near, &core, &stage)?;
+    relabel_by_first_appearance(&mut labels, k);
+    Ok(Dense { core, labels, k })
+}
+
 /// The value of a sorted curve that is furthest below the line between its ends.
 fn elbow(sorted: &[f64]) -> f64 {
     let last = sorted.len() - 1;
@@ -205,17 +247,12 @@ fn in_slabs<T: Send>(
     Ok(())
 }
 
-/// How many rows, itself included, each row has within the radius.
-fn count_neighbors(
-    neighbors: &Neighbors<'_>,
-    n: usize,
-    radius: f64,
-    stage: &Stage<'_>,
-) -> Result<Vec<u32>, Cancelled> {
+/// How many rows, itself included, are near to each row.
+fn count_neighbors(near: &impl Near, n: usize, stage: &Stage<'_>) -> Result<Vec<u32>, Cancelled> {
     let count = |rows: Range<usize>| {
         let mut counts = vec![0u32; rows.len()];
         let start = rows.start;
-        neighbors.visit_own_within(rows, radius, |i, _| counts[i - start] += 1);
+        near.visit(rows, |i, _| counts[i - start] += 1);
         counts
     };
     let mut all = Vec::with_capacity(n);
@@ -233,15 +270,14 @@ struct Links {
 
 /// Labels in the order of the first core row of each cluster, and the number of clusters.
 fn join(
-    neighbors: &Neighbors<'_>,
+    near: &impl Near,
     core: &[bool],
-    radius: f64,
     stage: &Stage<'_>,
 ) -> Result<(Vec<u32>, usize), Cancelled> {
     let n = core.len();
     let link = |rows: Range<usize>| {
         let (mut joined, mut border) = (Forest::new(n), Vec::new());
-        neighbors.visit_own_within(rows, radius, |i, j| match (core[i], core[j]) {
+        near.visit(rows, |i, j| match (core[i], core[j]) {
             (true, true) if j < i => joined.union(i, j),
             (false, true) => match border.last_mut() {
                 Some((row, near)) if *row == i => Vec::push(near, j as u32),

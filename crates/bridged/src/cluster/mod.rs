@@ -32,7 +32,7 @@ pub use assign::AssignRule;
 pub use balanced::BalancedKMeans;
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{means_of, unit_rows};
-pub use dbscan::{Dbscan, Eps};
+pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};

@@ -1,5 +1,6 @@
 //! `bridged lab`: studies on data whose pairs are all known.
 
+mod curate;
 mod pack;
 mod report;
 mod run;
@@ -10,6 +11,9 @@ use anyhow::Result;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
+    /// Make a data set of the paper from its public files and vectors of any encoder
+    #[command(subcommand)]
+    Curate(Box<curate::Source>),
     /// Carry out a study, or go on with it
     Run(run::Args),
     /// Keep results in little space
@@ -22,6 +26,7 @@ pub enum Verb {
 
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
     match verb {
+        Verb::Curate(source) => curate::run(source, talk),
         Verb::Run(args) => run::run(args, talk),
         Verb::Pack(args) => pack::run(args, talk),
         Verb::Report(args) => report::run(args, talk),

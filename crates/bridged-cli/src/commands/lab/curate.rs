@@ -1,0 +1,334 @@
+//! `bridged lab curate`: the paper's data sets from their public files and the vectors of any encoder.
+
+use crate::options::usage;
+use crate::pools::{self, Columns};
+use crate::printer::{Align, Grid, bold, count, plural};
+use crate::progress::{Stages, Talk};
+use anyhow::Result;
+use bridged_io::ColumnData;
+use bridged_lab::curate::coco::Classes;
+use bridged_lab::curate::{
+    Bioscan, Coco, Curated, Density, Flickr30k, Selection, Sides, Vectors, Wit, wit,
+};
+use bridged_math::Seed;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Subcommand)]
+pub enum Source {
+    /// BIOSCAN-5M: images and DNA barcodes of insect species, of distinct families first
+    Bioscan(BioscanArgs),
+    /// WIT: images and captions of Wikipedia pages whose titles are alike
+    Wit(WitArgs),
+    /// Flickr30k: photographs and captions with the same key words
+    Flickr30k(FlickrArgs),
+    /// COCO: photographs and captions by the one category on them, or by overlapping classes
+    Coco(CocoArgs),
+}
+
+/// What all data sets have in common.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Vectors of the images, a table with ids
+    #[arg(long, value_name = "TABLE")]
+    images: PathBuf,
+    /// Where the data set goes, a .parquet file
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// The fewest rows of a group, those that a run draws of it; all its rows are kept [default:
+    /// 200 for BIOSCAN and COCO, 25 for WIT and Flickr30k]
+    #[arg(long, value_name = "N")]
+    rows_per_group: Option<usize>,
+    /// Keep N groups, drawn at random [default: all; of BIOSCAN one species a family]
+    #[arg(long, value_name = "N")]
+    groups: Option<usize>,
+    /// Keep at most N rows of a group, drawn at random
+    #[arg(long, value_name = "N")]
+    max_rows: Option<usize>,
+    /// Leave out rows without a vector instead of stopping
+    #[arg(long)]
+    skip_missing: bool,
+    /// Where random choices come from
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The id column of the tables of vectors
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// The vector column of the tables of vectors
+    #[arg(long, value_name = "COLUMN")]
+    vector: Option<String>,
+    /// Print a summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The captions' side.
+#[derive(Debug, clap::Args)]
+pub struct Texts {
+    /// Vectors of the captions, a table with ids [default: TF-IDF of the captions]
+    #[arg(long, value_name = "TABLE")]
+    texts: Option<PathBuf>,
+    /// How many numbers TF-IDF is reduced to, where there are no --texts
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    text_dim: usize,
+}
+
+/// How texts fall into groups.
+#[derive(Debug, clap::Args)]
+pub struct Dense {
+    /// The largest cosine distance of neighbours (DBSCAN) [default: the one of eleven that
+    /// gives the most groups]
+    #[arg(long, value_name = "DISTANCE")]
+    eps: Option<f64>,
+    /// Neighbours within it, itself included, that make a row the core of a group [default: 5 for
+    /// WIT, 10 for Flickr30k]
+    #[arg(long, value_name = "N")]
+    min_points: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct BioscanArgs {
+    /// The metadata CSV of BIOSCAN-5M
+    #[arg(long, value_name = "CSV")]
+    metadata: PathBuf,
+    /// Vectors of the barcodes, a table with ids (processid or sampleid)
+    #[arg(long, value_name = "TABLE")]
+    dna: PathBuf,
+    /// The split to take, or all
+    #[arg(long, default_value = "test")]
+    split: String,
+    /// The class of animals to take
+    #[arg(long, default_value = "Insecta")]
+    class: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct WitArgs {
+    /// A TSV of WIT, plain or gzip
+    #[arg(long, value_name = "TSV")]
+    rows: PathBuf,
+    /// How many of its rows to look at
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    first: usize,
+    /// The language to take
+    #[arg(long, default_value = "en")]
+    language: String,
+    /// Which caption to take: reference (below the picture), attribution or alt-text
+    #[arg(long, default_value = "reference", value_parser = ["reference", "attribution", "alt-text"])]
+    caption: String,
+    /// Vectors of the page titles, a table whose ids are titles, page URLs or row numbers [default:
+    /// TF-IDF of the titles]
+    #[arg(long, value_name = "TABLE")]
+    titles: Option<PathBuf>,
+    #[command(flatten)]
+    dense: Dense,
+    #[command(flatten)]
+    texts: Texts,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlickrArgs {
+    /// The token file of Flickr30k
+    #[arg(long, value_name = "TOKENS")]
+    captions: PathBuf,
+    /// How many of its images to take
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    first: usize,
+    #[command(flatten)]
+    dense: Dense,
+    #[command(flatten)]
+    texts: Texts,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CocoArgs {
+    /// The captions of COCO, such as captions_val2017.json
+    #[arg(long, value_name = "JSON")]
+    captions: PathBuf,
+    /// The objects of COCO, such as instances_val2017.json
+    #[arg(long, value_name = "JSON")]
+    instances: PathBuf,
+    /// Take images with several categories; their sets are classes that overlap
+    #[arg(long)]
+    overlap: bool,
+    /// The category that overlapping classes have in common [default: the most frequent]
+    #[arg(long, value_name = "CATEGORY", requires = "overlap")]
+    share: Option<String>,
+    #[command(flatten)]
+    texts: Texts,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn run(source: &Source, talk: &Talk) -> Result<()> {
+    let stages = talk.watch();
+    let (common, curated) = match source {
+        Source::Bioscan(args) => (&args.common, bioscan(args, &stages)?),
+        Source::Wit(args) => (&args.common, wit(args, &stages)?),
+        Source::Flickr30k(args) => (&args.common, flickr30k(args, &stages)?),
+        Source::Coco(args) => (&args.common, coco(args, &stages)?),
+    };
+    stages.time("write", || bridged_io::write(&common.output, &curated.table))?;
+    print(&curated, common, &stages, talk)
+}
+
+fn bioscan(args: &BioscanArgs, stages: &Stages) -> Result<Curated> {
+    let x = args.common.images(stages)?;
+    let y = args.common.vectors(&args.dna, "--dna", stages)?;
+    let bioscan = Bioscan {
+        metadata: args.metadata.clone(),
+        split: (args.split != "all").then(|| args.split.clone()),
+        class: args.class.clone(),
+    };
+    let sides = Sides { x: &x, y: Some(&y), text_dim: 0 };
+    Ok(bioscan.curate(&sides, &args.common.selection(200), stages)?)
+}
+
+fn wit(args: &WitArgs, stages: &Stages) -> Result<Curated> {
+    let x = args.common.images(stages)?;
+    let y = args.common.texts(&args.texts, stages)?;
+    let titles = args.titles.as_ref().map(|path| args.common.vectors(path, "--titles", stages));
+    let titles = titles.transpose()?;
+    let wit = Wit {
+        rows: args.rows.clone(),
+        first: args.first,
+        language: args.language.clone(),
+        caption: match args.caption.as_str() {
+            "reference" => wit::CAPTIONS[0],
+            "attribution" => wit::CAPTIONS[1],
+            _ => wit::CAPTIONS[2],
+        },
+        density: args.dense.or(Wit::DENSITY),
+    };
+    let sides = Sides { x: &x, y: y.as_ref(), text_dim: args.texts.text_dim };
+    Ok(wit.curate(titles.as_ref(), &sides, &args.common.selection(25), stages)?)
+}
+
+fn flickr30k(args: &FlickrArgs, stages: &Stages) -> Result<Curated> {
+    let x = args.common.images(stages)?;
+    let y = args.common.texts(&args.texts, stages)?;
+    let flickr = Flickr30k {
+        captions: args.captions.clone(),
+        images: args.first,
+        density: args.dense.or(Flickr30k::DENSITY),
+    };
+    let sides = Sides { x: &x, y: y.as_ref(), text_dim: args.texts.text_dim };
+    Ok(flickr.curate(&sides, &args.common.selection(25), stages)?)
+}
+
+fn coco(args: &CocoArgs, stages: &Stages) -> Result<Curated> {
+    let x = args.common.images(stages)?;
+    let y = args.common.texts(&args.texts, stages)?;
+    let coco = Coco {
+        captions: args.captions.clone(),
+        instances: args.instances.clone(),
+        classes: match args.overlap {
+            true => Classes::Overlap(args.share.clone()),
+            false => Classes::Single,
+        },
+    };
+    let sides = Sides { x: &x, y: y.as_ref(), text_dim: args.texts.text_dim };
+    Ok(coco.curate(&sides, &args.common.selection(200), stages)?)
+}
+
+impl Common {
+    /// Reads the vectors of the images, after a look at what would make the work useless.
+    fn images(&self, stages: &Stages) -> Result<Vectors> {
+        let output = self.output.display();
+        let extension = self.output.extension().map(|e| e.to_ascii_lowercase());
+        if !extension.is_some_and(|e| ["parquet", "pq", "arrow", "feather"].iter().any(|k| e == *k))
+        {
+            return Err(usage(format!(
+                "--output `{output}`: a data set is a .parquet (or .arrow) file"
+            )));
+        }
+        let folder = self.output.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|p| !p.is_dir()) {
+            return Err(usage(format!(
+                "--output `{output}`: the folder `{}` does not exist; make it first",
+                folder.display()
+            )));
+        }
+        self.vectors(&self.images, "--images", stages)
+    }
+
+    fn texts(&self, texts: &Texts, stages: &Stages) -> Result<Option<Vectors>> {
+        let read = |path| self.vectors(path, "--texts", stages);
+        texts.texts.as_deref().map(read).transpose()
+    }
+
+    fn vectors(&self, path: &Path, option: &'static str, stages: &Stages) -> Result<Vectors> {
+        let columns = Columns { id: self.id.as_deref(), vector: self.vector.as_deref() };
+        let stage = format!("read {option}");
+        let pool = stages.time(&stage, || pools::read_pool(path, columns, &[]))?;
+        Ok(Vectors::new(pool, path, option))
+    }
+
+    fn selection(&self, rows_per_group: usize) -> Selection {
+        Selection {
+            rows_per_group: self.rows_per_group.unwrap_or(rows_per_group),
+            groups: self.groups,
+            max_rows: self.max_rows,
+            skip_missing: self.skip_missing,
+            seed: Seed(self.seed),
+        }
+    }
+}
+
+impl Dense {
+    fn or(&self, default: Density) -> Density {
+        Density {
+            eps: self.eps.or(default.eps),
+            min_points: self.min_points.unwrap_or(default.min_points),
+        }
+    }
+}
+
+fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Result<()> {
+    let Curated { table, groups, notes } = curated;
+    let width = |name: &str| match table.column(name).map(|c| &c.data) {
+        Some(ColumnData::Vector(m)) => m.cols(),
+        _ => 0,
+    };
+    let mut out = std::io::stdout().lock();
+    if common.json {
+        // A stage may run several times: DBSCAN looks for a radius.
+        let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
+        for (stage, s) in stages.seconds() {
+            *seconds.entry(stage).or_default() += s;
+        }
+        let sizes: Vec<_> =
+            groups.iter().map(|(name, rows)| json!({ "name": name, "rows": rows })).collect();
+        let report = json!({
+            "rows": table.rows(), "x": width("x"), "y": width("y"), "groups": sizes,
+            "notes": notes, "output": common.output, "seconds": seconds,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else if !talk.quiet {
+        let (rows, all) = (plural(table.rows(), "row"), plural(groups.len(), "group"));
+        let title = format!("{rows} in {all}; x {} numbers, y {}", width("x"), width("y"));
+        writeln!(out, "{}", bold(&title))?;
+        let mut grid = Grid::new(&[("group", Align::Left), ("rows", Align::Right)]);
+        for (name, rows) in groups.iter().take(SHOWN) {
+            grid.row(vec![name.clone(), count(*rows)]);
+        }
+        grid.print(&mut out)?;
+        if groups.len() > SHOWN {
+            writeln!(out, "  and {} more", groups.len() - SHOWN)?;
+        }
+        notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
+        writeln!(out, "wrote {}", common.output.display())?;
+    }
+    Ok(())
+}
+
+/// Groups that are listed by name.
+const SHOWN: usize = 20;
