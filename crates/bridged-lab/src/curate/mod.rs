@@ -12,16 +12,22 @@
 //! | [`flickr30k`] | Flickr30k: images and captions | captions with the same key words |
 //! | [`coco`] | COCO: images and captions | one category, or several that overlap |
 //!
+//! | [`mod@overlap`] | any data set with texts | a group divided by words: classes that overlap |
+//!
+//! [`encoders`] adds the vectors of encoders that need no weights to any data set.
+//!
 //! Every row of a group that is large enough is kept: a run draws as many as it needs, as the
 //! paper does. The appendix of the paper on data has the rules.
 
 pub mod bioscan;
 pub mod coco;
+pub mod encoders;
 mod error;
 mod files;
 pub mod flickr30k;
 mod groups;
 mod lsa;
+pub mod overlap;
 mod sparse;
 pub mod tfidf;
 mod vectors;

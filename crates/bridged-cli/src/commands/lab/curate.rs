@@ -8,7 +8,7 @@ use anyhow::Result;
 use bridged_io::ColumnData;
 use bridged_lab::curate::coco::Classes;
 use bridged_lab::curate::{
-    Bioscan, Coco, Curated, Density, Flickr30k, Selection, Sides, Vectors, Wit, wit,
+    self, Bioscan, Coco, Curated, Density, Flickr30k, Selection, Sides, Vectors, Wit, wit,
 };
 use bridged_math::Seed;
 use serde_json::json;
@@ -26,6 +26,34 @@ pub enum Source {
     Flickr30k(FlickrArgs),
     /// COCO: photographs and captions by the one category on them, or by overlapping classes
     Coco(CocoArgs),
+    /// Any data set with texts: its groups divided by words, so that classes overlap
+    Overlap(OverlapArgs),
+    /// Any data set: more columns of vectors, from encoders that need no weights
+    Encoders(EncodersArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct OverlapArgs {
+    /// A data set with the columns `group` and `text`
+    data: PathBuf,
+    /// The words that divide a group; a row with none or several of them is left out
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', required = true)]
+    words: Vec<String>,
+    /// The fewest rows of a class
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    rows_per_group: usize,
+    /// Where the data set goes, a .parquet file
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct EncodersArgs {
+    /// A data set with a column `sequence` (k-mers are added) or `text` (TF-IDF is added)
+    data: PathBuf,
+    /// Where the data set goes, a .parquet file
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
 }
 
 /// What all data sets have in common.
@@ -175,9 +203,37 @@ pub fn run(source: &Source, talk: &Talk) -> Result<()> {
         Source::Wit(args) => (&args.common, wit(args, &stages)?),
         Source::Flickr30k(args) => (&args.common, flickr30k(args, &stages)?),
         Source::Coco(args) => (&args.common, coco(args, &stages)?),
+        Source::Overlap(args) => return overlap(args, &stages, talk),
+        Source::Encoders(args) => return encoders(args, &stages, talk),
     };
     stages.time("write", || bridged_io::write(&common.output, &curated.table))?;
     print(&curated, common, &stages, talk)
+}
+
+fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
+    check_output(&args.output)?;
+    let table = stages.time("read data", || bridged_io::read(&args.data))?;
+    let (table, groups) = curate::overlap::divide(&table, &args.words, args.rows_per_group)?;
+    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    if !talk.quiet {
+        let mut out = std::io::stdout().lock();
+        print_groups(&mut out, &groups)?;
+        writeln!(out, "wrote {}", args.output.display())?;
+    }
+    Ok(())
+}
+
+fn encoders(args: &EncodersArgs, stages: &Stages, talk: &Talk) -> Result<()> {
+    check_output(&args.output)?;
+    let mut table = stages.time("read data", || bridged_io::read(&args.data))?;
+    let added = stages.time("encode", || curate::encoders::add(&mut table))?;
+    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    if !talk.quiet {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "added {}; a study takes one as its `x` or `y`", added.join(", "))?;
+        writeln!(out, "wrote {}", args.output.display())?;
+    }
+    Ok(())
 }
 
 fn bioscan(args: &BioscanArgs, stages: &Stages) -> Result<Curated> {
@@ -239,24 +295,29 @@ fn coco(args: &CocoArgs, stages: &Stages) -> Result<Curated> {
     Ok(coco.curate(&sides, &args.common.selection(200), stages)?)
 }
 
+/// Whether a data set can be written there, before anything takes its time.
+fn check_output(path: &Path) -> Result<()> {
+    let output = path.display();
+    let extension = path.extension().map(|e| e.to_ascii_lowercase());
+    if !extension.is_some_and(|e| ["parquet", "pq", "arrow", "feather"].iter().any(|k| e == *k)) {
+        return Err(usage(format!(
+            "--output `{output}`: a data set is a .parquet (or .arrow) file"
+        )));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|p| !p.is_dir()) {
+        return Err(usage(format!(
+            "--output `{output}`: the folder `{}` does not exist; make it first",
+            folder.display()
+        )));
+    }
+    Ok(())
+}
+
 impl Common {
     /// Reads the vectors of the images, after a look at what would make the work useless.
     fn images(&self, stages: &Stages) -> Result<Vectors> {
-        let output = self.output.display();
-        let extension = self.output.extension().map(|e| e.to_ascii_lowercase());
-        if !extension.is_some_and(|e| ["parquet", "pq", "arrow", "feather"].iter().any(|k| e == *k))
-        {
-            return Err(usage(format!(
-                "--output `{output}`: a data set is a .parquet (or .arrow) file"
-            )));
-        }
-        let folder = self.output.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|p| !p.is_dir()) {
-            return Err(usage(format!(
-                "--output `{output}`: the folder `{}` does not exist; make it first",
-                folder.display()
-            )));
-        }
+        check_output(&self.output)?;
         self.vectors(&self.images, "--images", stages)
     }
 
@@ -316,14 +377,7 @@ fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Re
         let (rows, all) = (plural(table.rows(), "row"), plural(groups.len(), "group"));
         let title = format!("{rows} in {all}; x {} numbers, y {}", width("x"), width("y"));
         writeln!(out, "{}", bold(&title))?;
-        let mut grid = Grid::new(&[("group", Align::Left), ("rows", Align::Right)]);
-        for (name, rows) in groups.iter().take(SHOWN) {
-            grid.row(vec![name.clone(), count(*rows)]);
-        }
-        grid.print(&mut out)?;
-        if groups.len() > SHOWN {
-            writeln!(out, "  and {} more", groups.len() - SHOWN)?;
-        }
+        print_groups(&mut out, groups)?;
         notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
         writeln!(out, "wrote {}", common.output.display())?;
     }
@@ -332,3 +386,15 @@ fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Re
 
 /// Groups that are listed by name.
 const SHOWN: usize = 20;
+
+fn print_groups(out: &mut dyn Write, groups: &[(String, usize)]) -> Result<()> {
+    let mut grid = Grid::new(&[("group", Align::Left), ("rows", Align::Right)]);
+    for (name, rows) in groups.iter().take(SHOWN) {
+        grid.row(vec![name.clone(), count(*rows)]);
+    }
+    grid.print(out)?;
+    if groups.len() > SHOWN {
+        writeln!(out, "  and {} more", groups.len() - SHOWN)?;
+    }
+    Ok(())
+}
