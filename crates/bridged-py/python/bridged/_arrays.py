@@ -13,6 +13,7 @@ Polars or Arrow, a column a number              once
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -156,8 +157,7 @@ def _texts_of(ids, rows: int, side: str) -> list[str]:
     if len(texts) != rows:
         raise ValueError(f"{side} has {rows} rows, but {len(texts)} ids were given")
     if len(set(texts)) != rows:
-        seen = set()
-        twice = next(t for t in texts if t in seen or seen.add(t))
+        twice = next(text for text, count in Counter(texts).items() if count > 1)
         raise ValueError(f"{side} has the id `{twice}` twice; ids name one row each")
     return texts
 

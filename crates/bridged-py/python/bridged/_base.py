@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import numbers
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ._progress import bars
+from ._types import Progress
 
 #: scikit-learn's word for what the core calls otherwise. Everything else has the core's name.
 CORE_NAME = {
@@ -48,6 +51,10 @@ class Runs:
     Its constructor only stores; ``random_state``, ``threads`` and ``progress`` are its own, every
     other parameter is the core's.
     """
+
+    threads: int | None
+    progress: Progress
+    get_params: Callable[..., dict[str, Any]]
 
     def _settings(self) -> str:
         settings = {}

@@ -90,8 +90,8 @@ class Bridge(dict):
             )
         columns = {name: np.array([line[name] for line in lines]) for name in lines[0]} if lines else {}
         output = [(size, members(sides[1], b)) for b, size in enumerate(about[sides[1]]["sizes"])]
-        targets = [[(t["cluster"], t["weight"]) for t in a["targets"]] for a in route["answers"]]
-        return cls(columns, sides=sides, targets=targets, output=output)
+        shares = [[(t["cluster"], t["weight"]) for t in a["targets"]] for a in route["answers"]]
+        return cls(columns, sides=sides, targets=shares, output=output)
 
     def __len__(self) -> int:
         """The number of input clusters."""

@@ -6,12 +6,18 @@ of ``float32`` rows with ``float64`` sums.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal
+
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import as_rows, as_table
 from ._base import Runs
 from ._native import Clustering
+from ._types import Floats, Init, Labels, Metric, Progress, Rows, Seed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _COMMON = """
 Attributes
@@ -55,12 +61,20 @@ def _documented(cls):
     return cls
 
 
-class _Clusters(Runs, ClusterMixin, BaseEstimator):
+class Clusters(Runs, ClusterMixin, BaseEstimator):
     """Fits, assigns new rows, and stores what scikit-learn's clusterings store."""
 
     _method: str
+    threads: int | None
+    progress: Progress
+    labels_: Labels
+    cluster_centers_: Floats
+    sizes_: Labels
+    inertia_: float
+    n_iter_: int
+    converged_: bool
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -86,7 +100,7 @@ class _Clusters(Runs, ClusterMixin, BaseEstimator):
         self.converged_ = found["converged"]
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> Labels:
         """The cluster of each row, which may be new.
 
         Parameters
@@ -111,7 +125,7 @@ class _Clusters(Runs, ClusterMixin, BaseEstimator):
 
 
 @_documented
-class KMeans(_Clusters):
+class KMeans(Clusters):
     """k-means: greedy k-means++ starts, Lloyd's iterations, exact pruning.
 
     A drop-in for scikit-learn's class of this name.
@@ -149,18 +163,18 @@ class KMeans(_Clusters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        init="k-means++",
-        n_init=10,
-        max_iter=100,
-        tol=1e-4,
-        algorithm="pruned",
-        metric="euclidean",
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        init: Init = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        algorithm: Literal["pruned", "lloyd", "elkan"] = "pruned",
+        metric: Metric = "euclidean",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
@@ -174,7 +188,7 @@ class KMeans(_Clusters):
 
 
 @_documented
-class BalancedKMeans(_Clusters):
+class BalancedKMeans(Clusters):
     """k-means whose clusters have sizes within bounds, each step an exact optimum.
 
     A drop-in for ``k_means_constrained.KMeansConstrained``. Without bounds, sizes differ by at
@@ -211,19 +225,19 @@ class BalancedKMeans(_Clusters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        size_min=None,
-        size_max=None,
-        init="k-means++",
-        n_init=10,
-        max_iter=100,
-        tol=1e-4,
-        metric="euclidean",
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        size_min: int | None = None,
+        size_max: int | None = None,
+        init: Init = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        metric: Metric = "euclidean",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.size_min = size_min
         self.size_max = size_max
@@ -238,7 +252,7 @@ class BalancedKMeans(_Clusters):
 
 
 @_documented
-class MiniBatchKMeans(_Clusters):
+class MiniBatchKMeans(Clusters):
     """k-means that learns from random batches, for very many rows.
 
     Parameters
@@ -274,21 +288,21 @@ class MiniBatchKMeans(_Clusters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        batch_size=1024,
-        max_iter=100,
-        steps=None,
-        init="k-means++",
-        n_init=3,
-        tol=0.0,
-        max_no_improvement=10,
-        reassignment_ratio=0.01,
-        metric="euclidean",
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        batch_size: int = 1024,
+        max_iter: int = 100,
+        steps: int | None = None,
+        init: Init = "k-means++",
+        n_init: int = 3,
+        tol: float = 0.0,
+        max_no_improvement: int | None = 10,
+        reassignment_ratio: float = 0.01,
+        metric: Metric = "euclidean",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -305,7 +319,7 @@ class MiniBatchKMeans(_Clusters):
 
 
 @_documented
-class GaussianMixture(_Clusters):
+class GaussianMixture(Clusters):
     """Gaussian mixture: soft, elliptical clusters by expectation-maximisation.
 
     Parameters
@@ -336,18 +350,18 @@ class GaussianMixture(_Clusters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        covariance="diagonal",
-        init="k-means++",
-        max_iter=100,
-        tol=1e-3,
-        n_init=1,
-        variance_floor=1e-6,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        covariance: Literal["spherical", "diagonal", "full"] = "diagonal",
+        init: Init = "k-means++",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_init: int = 1,
+        variance_floor: float = 1e-6,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.covariance = covariance
         self.init = init
@@ -361,7 +375,7 @@ class GaussianMixture(_Clusters):
 
 
 @_documented
-class SpectralClustering(_Clusters):
+class SpectralClustering(Clusters):
     """k-means on the eigenvectors of a neighbour graph: clusters of any shape.
 
     Parameters
@@ -390,17 +404,17 @@ class SpectralClustering(_Clusters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        neighbors=10,
-        init="k-means++",
-        max_iter=100,
-        n_init=10,
-        metric="euclidean",
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        neighbors: int = 10,
+        init: Init = "k-means++",
+        max_iter: int = 100,
+        n_init: int = 10,
+        metric: Metric = "euclidean",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.neighbors = neighbors
         self.init = init
@@ -413,7 +427,7 @@ class SpectralClustering(_Clusters):
 
 
 @_documented
-class AgglomerativeClustering(_Clusters):
+class AgglomerativeClustering(Clusters):
     """Merges the closest clusters until ``n_clusters`` are left.
 
     Parameters
@@ -433,7 +447,15 @@ class AgglomerativeClustering(_Clusters):
 
     _method = "agglomerative"
 
-    def __init__(self, n_clusters=8, *, linkage="ward", metric="euclidean", threads=None, progress=False):
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        linkage: Literal["ward", "average", "complete", "single"] = "ward",
+        metric: Metric = "euclidean",
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.linkage = linkage
         self.metric = metric
@@ -442,7 +464,7 @@ class AgglomerativeClustering(_Clusters):
 
 
 @_documented
-class DBSCAN(_Clusters):
+class DBSCAN(Clusters):
     """Dense regions, any number of them; the rest is noise, labelled -1.
 
     Parameters
@@ -463,7 +485,15 @@ class DBSCAN(_Clusters):
 
     _method = "dbscan"
 
-    def __init__(self, *, eps="auto", min_samples=5, metric="euclidean", threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        eps: float | Literal["auto"] = "auto",
+        min_samples: int = 5,
+        metric: Metric = "euclidean",
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.eps = eps
         self.min_samples = min_samples
         self.metric = metric

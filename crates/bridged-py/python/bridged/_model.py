@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import numbers
 import os
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,10 +15,14 @@ from . import _native, metrics
 from ._arrays import Pool, as_known, as_pool
 from ._base import CORE_NAME, Runs, to_json
 from ._bridge import Bridge
-from ._cluster import BY_NAME
+from ._cluster import BY_NAME, Clusters
 from ._pairs import as_pairs
 from ._prediction import Neighbors, Prediction
 from ._search import PairSamples
+from ._types import Floats, Pairs, Progress, Rows, Seed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class BridgedClustering(Runs, BaseEstimator):
@@ -104,27 +109,27 @@ class BridgedClustering(Runs, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters=None,
+        n_clusters: int | None = None,
         *,
-        x_clusters=None,
-        y_clusters=None,
-        cluster="kmeans",
-        x_cluster=None,
-        y_cluster=None,
-        scale="none",
-        x_scale=None,
-        y_scale=None,
-        bridge="majority",
-        uncovered="mean",
-        refine="none",
-        alpha="auto",
-        ridge=1.0,
-        pair_rows="pooled",
-        keep_rows=True,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        x_clusters: int | None = None,
+        y_clusters: int | None = None,
+        cluster: str | Clusters = "kmeans",
+        x_cluster: str | Clusters | None = None,
+        y_cluster: str | Clusters | None = None,
+        scale: str | None = "none",
+        x_scale: str | None = None,
+        y_scale: str | None = None,
+        bridge: str | dict[str, Any] = "majority",
+        uncovered: Literal["mean", "nearest", "abstain"] = "mean",
+        refine: Literal["none", "supervised", "supervised-centroid"] = "none",
+        alpha: float | Literal["auto"] = "auto",
+        ridge: float = 1.0,
+        pair_rows: Literal["pooled", "apart"] = "pooled",
+        keep_rows: bool = True,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_clusters = n_clusters
         self.x_clusters = x_clusters
         self.y_clusters = y_clusters
@@ -146,11 +151,19 @@ class BridgedClustering(Runs, BaseEstimator):
         self.progress = progress
 
     @classmethod
-    def paper(cls, n_clusters, **parameters):
+    def paper(cls, n_clusters: int, **parameters: Any) -> Self:
         """What the paper ran: balanced k-means with ten restarts, majority vote, no scaling."""
         return cls(n_clusters, cluster="balanced", **parameters)
 
-    def fit(self, X, Y=None, pairs=None, *, x_ids=None, y_ids=None):
+    def fit(
+        self,
+        X: Rows | PairSamples,
+        Y: Rows = None,
+        pairs: Pairs = None,
+        *,
+        x_ids: Any = None,
+        y_ids: Any = None,
+    ) -> Self:
         """Cluster both pools and let the pairs link them.
 
         Parameters
@@ -183,7 +196,11 @@ class BridgedClustering(Runs, BaseEstimator):
             _native.Model.fit(self._spec(), (x.rows, y.rows), known, (x.called, y.called), self._seed(), self._host())
         )
 
-    def predict(self, X, details=False):
+    @overload
+    def predict(self, X: Rows, details: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(self, X: Rows, details: Literal[True]) -> Prediction: ...
+    def predict(self, X: Rows, details: bool = False) -> Floats | Prediction:
         """Predict y from rows of x.
 
         Parameters
@@ -199,11 +216,15 @@ class BridgedClustering(Runs, BaseEstimator):
         """
         return self._predict(X, False, details)
 
-    def predict_reverse(self, Y, details=False):
+    @overload
+    def predict_reverse(self, Y: Rows, details: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict_reverse(self, Y: Rows, details: Literal[True]) -> Prediction: ...
+    def predict_reverse(self, Y: Rows, details: bool = False) -> Floats | Prediction:
         """Predict x from rows of y; as :meth:`predict`."""
         return self._predict(Y, True, details)
 
-    def predict_pool(self, *, reverse=False, details=False):
+    def predict_pool(self, *, reverse: bool = False, details: bool = False) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
 
         Needs ``keep_rows=True``. This is the transductive setting of the paper.
@@ -211,7 +232,7 @@ class BridgedClustering(Runs, BaseEstimator):
         check_is_fitted(self)
         return self._explained(self._model.predict_pool(reverse, self._host()), reverse, details)
 
-    def score(self, X, Y=None):
+    def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error of y from x, over the rows that are answered.
 
         Larger is better, as scikit-learn's searches need it.
@@ -225,7 +246,7 @@ class BridgedClustering(Runs, BaseEstimator):
         found = self.predict(x, details=True)
         return -metrics.regression(found.value, y, found.answered)["mse"]
 
-    def evaluate(self, X, Y, classes=None):
+    def evaluate(self, X: Rows, Y: Rows, classes: Any = None) -> dict[str, Any]:
         """Scores on rows of which row i of X belongs to row i of Y, in both directions.
 
         Parameters
@@ -248,12 +269,12 @@ class BridgedClustering(Runs, BaseEstimator):
             numbered = np.argsort(np.argsort(first))[inverse].astype(np.int32)
         return json.loads(self._model.evaluate(x, y, numbered, self._host()))
 
-    def inspect(self):
+    def inspect(self) -> dict[str, Any]:
         """Everything in the model that is not a vector, as ``bridged inspect --json`` prints it."""
         check_is_fitted(self)
         return json.loads(self._model.describe())
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, the same as the command's; it appears whole or not at all."""
         check_is_fitted(self)
         self._model.save(os.fspath(path), self._host())
@@ -367,7 +388,7 @@ def _scale(scale):
     raise ValueError(f"`scale` must be none, standardize, l2, or pca:N with a number N; got {scale!r}")
 
 
-def load(path) -> BridgedClustering:
+def load(path: str | os.PathLike[str]) -> BridgedClustering:
     """Read a model file that :meth:`BridgedClustering.save` or ``bridged fit`` wrote.
 
     Examples

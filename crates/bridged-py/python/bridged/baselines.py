@@ -10,6 +10,8 @@ array([[7.]], dtype=float32)
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal
+
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +20,10 @@ from ._arrays import as_known, as_pool
 from ._base import Runs
 from ._pairs import as_pairs
 from ._search import PairSamples
+from ._types import Components, Floats, Pairs, Progress, Rows, Seed, Width
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "CCA",
@@ -66,7 +72,15 @@ class _Baseline(Runs, BaseEstimator):
 
     _method: str
 
-    def fit(self, X, Y=None, pairs=None, *, x_ids=None, y_ids=None):
+    def fit(
+        self,
+        X: Rows | PairSamples,
+        Y: Rows = None,
+        pairs: Pairs = None,
+        *,
+        x_ids: Any = None,
+        y_ids: Any = None,
+    ) -> Self:
         """Learn from two pools and a few pairs; as :meth:`bridged.BridgedClustering.fit`."""
         if isinstance(X, PairSamples):
             x, y, known = X.training()
@@ -84,18 +98,18 @@ class _Baseline(Runs, BaseEstimator):
         self.n_features_in_, self.n_features_out_ = x.shape[1], y.shape[1]
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> Floats:
         """Predict y from rows of x, which may be new."""
         check_is_fitted(self)
         rows = as_known(X, self._names, "x", self)
         return self._learned().predict(rows, self._host())
 
-    def predict_pool(self):
+    def predict_pool(self) -> Floats:
         """Predict the rows of the x pool that it was fitted on (the transductive setting)."""
         check_is_fitted(self)
         return self._learned().predict_pool(self._task[1], self._host())
 
-    def score(self, X, Y=None):
+    def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error on aligned rows, or on the pairs of PairSamples."""
         x, y = X.aligned() if isinstance(X, PairSamples) else (X, as_pool(Y, "y").rows)
         return -metrics.mse(self.predict(x), y)
@@ -127,7 +141,15 @@ class KNN(_Baseline):
 
     _method = "knn"
 
-    def __init__(self, *, k=1, weights="uniform", random_state=0, threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        k: int = 1,
+        weights: Literal["uniform", "distance"] = "uniform",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.k = k
         self.weights = weights
         self.random_state = random_state
@@ -166,17 +188,17 @@ class LapRLS(_Baseline):
     def __init__(
         self,
         *,
-        lam=0.001,
-        gamma=1.0,
-        k=10,
-        width="median",
-        kernel="rbf",
-        laplacian="plain",
-        intercept=True,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        lam: float = 0.001,
+        gamma: float = 1.0,
+        k: int = 10,
+        width: Width = "median",
+        kernel: Literal["rbf", "linear"] = "rbf",
+        laplacian: Literal["plain", "normalized"] = "plain",
+        intercept: bool = True,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.lam = lam
         self.gamma = gamma
         self.k = k
@@ -219,16 +241,16 @@ class TSVR(_Baseline):
     def __init__(
         self,
         *,
-        c=10.0,
-        epsilon=0.1,
-        gamma="scale",
-        self_training_frac=0.2,
-        rounds=1,
-        neighbors=5,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        c: float = 10.0,
+        epsilon: float = 0.1,
+        gamma: Width = "scale",
+        self_training_frac: float = 0.2,
+        rounds: int = 1,
+        neighbors: int = 5,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.c = c
         self.epsilon = epsilon
         self.gamma = gamma
@@ -270,17 +292,17 @@ class GCN(_Baseline):
     def __init__(
         self,
         *,
-        hidden=64,
-        dropout=0.1,
-        lr=0.003,
-        k=10,
-        epochs=200,
-        weight_decay=0.0005,
-        tol=0.0001,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        hidden: int = 64,
+        dropout: float = 0.1,
+        lr: float = 0.003,
+        k: int = 10,
+        epochs: int = 200,
+        weight_decay: float = 0.0005,
+        tol: float = 0.0001,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.hidden = hidden
         self.dropout = dropout
         self.lr = lr
@@ -335,23 +357,23 @@ class FixMatch(_Baseline):
     def __init__(
         self,
         *,
-        lr=0.0003,
-        batch_size=64,
-        alpha_ema=0.99,
-        lambda_u_max=0.5,
-        rampup_length=30,
-        conf_threshold=0.1,
-        hidden=128,
-        views=2,
-        weak_noise=0.1,
-        strong_noise=0.3,
-        strong_mask=0.2,
-        weight_decay=0.0005,
-        max_iter=600,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        lr: float = 0.0003,
+        batch_size: int = 64,
+        alpha_ema: float = 0.99,
+        lambda_u_max: float = 0.5,
+        rampup_length: int = 30,
+        conf_threshold: float = 0.1,
+        hidden: int = 128,
+        views: int = 2,
+        weak_noise: float = 0.1,
+        strong_noise: float = 0.3,
+        strong_mask: float = 0.2,
+        weight_decay: float = 0.0005,
+        max_iter: int = 600,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.lr = lr
         self.batch_size = batch_size
         self.alpha_ema = alpha_ema
@@ -397,16 +419,16 @@ class TNNR(_Baseline):
     def __init__(
         self,
         *,
-        rep_dim=64,
-        beta=0.1,
-        lr=0.001,
-        batch_size=64,
-        max_iter=2000,
-        tol=0.0001,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        rep_dim: int = 64,
+        beta: float = 0.1,
+        lr: float = 0.001,
+        batch_size: int = 64,
+        max_iter: int = 2000,
+        tol: float = 0.0001,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.rep_dim = rep_dim
         self.beta = beta
         self.lr = lr
@@ -452,19 +474,19 @@ class UCVME(_Baseline):
     def __init__(
         self,
         *,
-        lr=0.001,
-        w_unl=5.0,
-        mc_t=5,
-        dropout=0.05,
-        hidden=128,
-        batch_size=64,
-        ramp_up=0.3,
-        weight_decay=0.001,
-        max_iter=1000,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        lr: float = 0.001,
+        w_unl: float = 5.0,
+        mc_t: int = 5,
+        dropout: float = 0.05,
+        hidden: int = 128,
+        batch_size: int = 64,
+        ramp_up: float = 0.3,
+        weight_decay: float = 0.001,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.lr = lr
         self.w_unl = w_unl
         self.mc_t = mc_t
@@ -504,14 +526,14 @@ class KMM(_Baseline):
     def __init__(
         self,
         *,
-        alpha=0.1,
-        bound=1000.0,
-        eps=0.01,
-        width="median",
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        alpha: float = 0.1,
+        bound: float = 1000.0,
+        eps: float = 0.01,
+        width: Width = "median",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.alpha = alpha
         self.bound = bound
         self.eps = eps
@@ -547,15 +569,15 @@ class EM(_Baseline):
     def __init__(
         self,
         *,
-        n_components=None,
-        max_iter=200,
-        tol=0.0001,
-        eps=0.001,
-        pca=None,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        n_components: int | None = None,
+        max_iter: int = 200,
+        tol: float = 0.0001,
+        eps: float = 0.001,
+        pca: int | None = None,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol
@@ -589,14 +611,14 @@ class EOT(_Baseline):
     def __init__(
         self,
         *,
-        eps="auto",
-        ridge_alpha=0.01,
-        tol=1e-07,
-        max_iter=2000,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        eps: float | Literal["auto"] = "auto",
+        ridge_alpha: float = 0.01,
+        tol: float = 1e-07,
+        max_iter: int = 2000,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.eps = eps
         self.ridge_alpha = ridge_alpha
         self.tol = tol
@@ -624,7 +646,16 @@ class GW(_Baseline):
 
     _method = "gw"
 
-    def __init__(self, *, eps="auto", max_iter=200, tol=1e-07, random_state=0, threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        eps: float | Literal["auto"] = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-07,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.eps = eps
         self.max_iter = max_iter
         self.tol = tol
@@ -658,15 +689,15 @@ class FusedGW(_Baseline):
     def __init__(
         self,
         *,
-        alpha=0.5,
-        eps="auto",
-        ridge_alpha=0.01,
-        max_iter=200,
-        tol=1e-07,
-        random_state=0,
-        threads=None,
-        progress=False,
-    ):
+        alpha: float = 0.5,
+        eps: float | Literal["auto"] = "auto",
+        ridge_alpha: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-07,
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.alpha = alpha
         self.eps = eps
         self.ridge_alpha = ridge_alpha
@@ -688,7 +719,7 @@ class Mean(_Baseline):
 
     _method = "mean"
 
-    def __init__(self, *, random_state=0, threads=None, progress=False):
+    def __init__(self, *, random_state: Seed = 0, threads: int | None = None, progress: Progress = False) -> None:
         self.random_state = random_state
         self.threads = threads
         self.progress = progress
@@ -705,7 +736,7 @@ class PairedMean(_Baseline):
 
     _method = "paired-mean"
 
-    def __init__(self, *, random_state=0, threads=None, progress=False):
+    def __init__(self, *, random_state: Seed = 0, threads: int | None = None, progress: Progress = False) -> None:
         self.random_state = random_state
         self.threads = threads
         self.progress = progress
@@ -726,7 +757,9 @@ class NearestPair(_Baseline):
 
     _method = "nearest-pair"
 
-    def __init__(self, *, rows=5, random_state=0, threads=None, progress=False):
+    def __init__(
+        self, *, rows: int = 5, random_state: Seed = 0, threads: int | None = None, progress: Progress = False
+    ) -> None:
         self.rows = rows
         self.random_state = random_state
         self.threads = threads
@@ -750,7 +783,15 @@ class Ridge(_Baseline):
 
     _method = "ridge"
 
-    def __init__(self, *, alpha=1.0, pca="auto", random_state=0, threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        pca: Components = "auto",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.alpha = alpha
         self.pca = pca
         self.random_state = random_state
@@ -773,7 +814,15 @@ class PLS(_Baseline):
 
     _method = "pls"
 
-    def __init__(self, *, components=4, pca="auto", random_state=0, threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        components: int = 4,
+        pca: Components = "auto",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.components = components
         self.pca = pca
         self.random_state = random_state
@@ -799,7 +848,16 @@ class CCA(_Baseline):
 
     _method = "cca"
 
-    def __init__(self, *, components=4, regularization=1.0, pca="auto", random_state=0, threads=None, progress=False):
+    def __init__(
+        self,
+        *,
+        components: int = 4,
+        regularization: float = 1.0,
+        pca: Components = "auto",
+        random_state: Seed = 0,
+        threads: int | None = None,
+        progress: Progress = False,
+    ) -> None:
         self.components = components
         self.regularization = regularization
         self.pca = pca

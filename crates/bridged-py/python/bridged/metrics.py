@@ -74,8 +74,8 @@ def _clusters(labels) -> np.ndarray:
 
 def classes_of(*parts) -> list[np.ndarray]:
     """Classes of any kind as numbers, the same for the same class in all parts."""
-    parts = [np.asarray(part) for part in parts]
-    numbers = np.unique(np.concatenate(parts), return_inverse=True)[1].astype(np.int32)
+    all_classes = np.concatenate([np.asarray(part) for part in parts])
+    numbers = np.unique(all_classes, return_inverse=True)[1].astype(np.int32)
     return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
 
 
