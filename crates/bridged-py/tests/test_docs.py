@@ -8,6 +8,7 @@ import pkgutil
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 import bridged
 from bridged import _native
@@ -46,3 +47,9 @@ def test_the_stubs_name_what_the_native_layer_has():
     for name, methods in named.items():
         if methods is not None:
             assert methods == {m for m in vars(getattr(_native, name)) if not m.startswith("_")}
+
+
+def test_the_examples_of_the_guide_run():
+    guide = ROOT / "docs" / "python.md"
+    found = doctest.testfile(str(guide), module_relative=False, encoding="utf-8")
+    assert found.attempted > 10 and found.failed == 0

@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 #: What the rows of a cluster are called is cut to so many letters in the picture.
-_LETTERS = 44
+_LETTERS = 36
 
 
 class Bridge(dict):
