@@ -4,7 +4,6 @@ use crate::arrays::{PairRows, Rows, array, from_labels, labels, pairs, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::{read, write};
-use bridged::bridge::LinkStatus;
 use bridged::math::Seed;
 use bridged::{
     BridgedClustering, BridgedModel, Direction, Names, Prediction, Problem, Side, Source,
@@ -60,28 +59,27 @@ impl Model {
         Ok(Self { model })
     }
 
-    /// Predicts rows and says why: a dict of arrays.
+    /// Predicts rows, those of the pool that it was fitted on if none are given: a dict with `value`
+    /// and, with `details`, what says why.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         reverse: bool,
-        rows: Rows<'py>,
+        rows: Option<Rows<'py>>,
+        details: bool,
         host: Host,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let rows = view(&rows)?;
-        let found = host.run(py, |_| self.model.predict(direction(reverse), rows))?;
-        self.explain(py, reverse, found)
-    }
-
-    /// Predicts the rows of the pool that it was fitted on.
-    fn predict_pool<'py>(
-        &self,
-        py: Python<'py>,
-        reverse: bool,
-        host: Host,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let found = host.run(py, |_| self.model.predict_pool(direction(reverse)))?;
-        self.explain(py, reverse, found)
+        let rows = rows.as_ref().map(view).transpose()?;
+        let found = host.run(py, |_| match rows {
+            Some(rows) => self.model.predict(direction(reverse), rows),
+            None => self.model.predict_pool(direction(reverse)),
+        })?;
+        let report = PyDict::new(py);
+        if details {
+            self.explain(&report, reverse, &found)?;
+        }
+        report.set_item("value", array(py, found.values))?;
+        Ok(report)
     }
 
     /// The `wanted` real rows that are nearest to each value, and their distances; −1 and NaN for a
@@ -197,14 +195,15 @@ impl Model {
         if name == "y" { &self.model.y } else { &self.model.x }
     }
 
-    /// A prediction as arrays, one entry a row. Status and source are numbers: positions in
-    /// `statuses` and in ("link", "nearest", "mean", "abstain").
-    fn explain<'py>(
+    /// Why each row is predicted as it is, as arrays with one entry a row. Status and source are
+    /// numbers: positions in `statuses` and in `sources`.
+    fn explain(
         &self,
-        py: Python<'py>,
+        report: &Bound<'_, PyDict>,
         reverse: bool,
-        found: Prediction,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        found: &Prediction,
+    ) -> PyResult<()> {
+        let py = report.py();
         let n = found.len();
         let votes = match reverse {
             false => self.model.votes.rows(),
@@ -213,16 +212,15 @@ impl Model {
         // The share of the pairs in input cluster a that lie in output cluster b.
         let share = |a: u32, b: u32| {
             let cells = votes.get(a as usize).map_or(&[][..], Vec::as_slice);
-            let count =
-                |cells: &[bridged::bridge::Cell]| cells.iter().map(|c| c.count).sum::<u32>();
+            let all: u32 = cells.iter().map(|c| c.count).sum();
             let for_b: u32 = cells.iter().filter(|c| c.y == b).map(|c| c.count).sum();
-            f64::from(for_b) / f64::from(count(cells).max(1))
+            f64::from(for_b) / f64::from(all.max(1))
         };
         let mut linked = Vec::with_capacity(n);
         let mut weight = Vec::with_capacity(n);
         let mut confidence = Vec::with_capacity(n);
         let mut support = Vec::with_capacity(n);
-        let mut status = Vec::with_capacity(n);
+        let (mut status, mut statuses) = (Vec::with_capacity(n), Vec::new());
         let mut source = Vec::with_capacity(n);
         for i in 0..n {
             let answer = found.answer(i);
@@ -237,29 +235,26 @@ impl Model {
             weight.push(best.map_or(f64::NAN, |t| t.weight));
             confidence.push(best.map_or(0.0, |t| share(by, t.cluster)));
             support.push(answer.support);
-            status.push(STATUSES.iter().position(|s| *s == answer.status).unwrap_or(0) as u8);
+            status.push(position(&mut statuses, answer.status.name()));
             source.push(kind);
         }
-        let report = PyDict::new(py);
         report.set_item("cluster", labels(py, &found.clusters))?;
         report.set_item("linked", linked.into_pyarray(py))?;
         report.set_item("weight", weight.into_pyarray(py))?;
         report.set_item("confidence", confidence.into_pyarray(py))?;
         report.set_item("support", support.into_pyarray(py))?;
         report.set_item("status", status.into_pyarray(py))?;
-        report.set_item("statuses", STATUSES.map(LinkStatus::name).to_vec())?;
+        report.set_item("statuses", statuses)?;
         report.set_item("source", source.into_pyarray(py))?;
-        report.set_item("value", array(py, found.values))?;
-        Ok(report)
+        report.set_item("sources", ["link", "nearest", "mean", "abstain"])
     }
 }
 
-/// The states of a link in the order in which arrays number them.
-const STATUSES: [LinkStatus; 6] = [
-    LinkStatus::Linked,
-    LinkStatus::Tied,
-    LinkStatus::Eliminated,
-    LinkStatus::Outvoted,
-    LinkStatus::NoEvidence,
-    LinkStatus::Noise,
-];
+/// Where a name is in the list; it is put there if it is new.
+fn position(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
+    let at = names.iter().position(|known| *known == name).unwrap_or(names.len());
+    if at == names.len() {
+        names.push(name);
+    }
+    at as u8
+}

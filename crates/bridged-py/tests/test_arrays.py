@@ -60,6 +60,7 @@ INPUTS = {
     "list": lambda: DATA.tolist(),
     "__array__": OnlyArray,
     "pandas": lambda: pd.DataFrame(DATA),
+    "pandas, nullable": lambda: pd.DataFrame(DATA).astype("Float64"),
     "pandas of arrays": lambda: pd.DataFrame({"v": list(DATA)}),
     "polars": lambda: pl.DataFrame({f"c{j}": DATA[:, j] for j in range(4)}),
     "polars vectors": lambda: pl.DataFrame({"v": pl.Series(DATA, dtype=pl.Array(pl.Float32, 4))}),

@@ -118,8 +118,9 @@ def _some(names) -> str:
 
 def _stack(X, names, table):
     if hasattr(X, "iloc"):
-        same = names == [str(name) for name in X.columns]
-        return as_rows(X.to_numpy() if same else np.column_stack([table[n].numbers() for n in names]))
+        known = list(table)
+        at = [known.index(name) for name in names]
+        return as_rows(X if at == list(range(len(known))) else X.iloc[:, at])
     return as_rows(np.column_stack([table[name].numbers() for name in names]))
 
 

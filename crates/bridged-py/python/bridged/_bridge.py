@@ -81,7 +81,7 @@ class Bridge(dict):
                     "linked": best[0],
                     "weight": best[1],
                     "confidence": votes.get((by, best[0]), 0) / max(pairs_by, 1),
-                    "status": "no evidence" if answer["status"] == "no-evidence" else answer["status"],
+                    "status": answer["status"].replace("-", " "),
                     "answer": source,
                     "links": " ".join(f"{c}:{w:.3f}" for c, w in targets) if len(targets) > 1 else "",
                     "members": members(sides[0], cluster),

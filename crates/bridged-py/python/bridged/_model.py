@@ -230,7 +230,7 @@ class BridgedClustering(Runs, BaseEstimator):
         Needs ``keep_rows=True``. This is the transductive setting of the paper.
         """
         check_is_fitted(self)
-        return self._explained(self._model.predict_pool(reverse, self._host()), reverse, details)
+        return self._answer(None, reverse, details)
 
     def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error of y from x, over the rows that are answered.
@@ -325,10 +325,10 @@ class BridgedClustering(Runs, BaseEstimator):
 
     def _predict(self, rows, reverse, details):
         check_is_fitted(self)
-        found = self._model.predict(reverse, self._known(rows, reverse), self._host())
-        return self._explained(found, reverse, details)
+        return self._answer(self._known(rows, reverse), reverse, details)
 
-    def _explained(self, found, reverse, details):
+    def _answer(self, rows, reverse, details):
+        found = self._model.predict(reverse, rows, bool(details), self._host())
         if not details:
             return found["value"]
         return Prediction.of(found, lambda values, n: self._nearest(values, n, reverse))

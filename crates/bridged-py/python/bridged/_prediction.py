@@ -7,9 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Where an answer comes from, in the order in which the native layer numbers them.
-SOURCES = np.array(["link", "nearest", "mean", "abstain"])
-
 
 class Neighbors(NamedTuple):
     """Real rows of the predicted side, nearest to each prediction first."""
@@ -60,9 +57,8 @@ class Prediction:
     @classmethod
     def of(cls, found: dict, lookup) -> Prediction:
         """From what the native layer gives."""
-        statuses = np.array(found.pop("statuses"))
-        status = statuses[found.pop("status")]
-        source = SOURCES[found.pop("source")]
+        status = np.array(found.pop("statuses") or [""])[found.pop("status")]
+        source = np.array(found.pop("sources"))[found.pop("source")]
         return cls(**found, status=status, source=source, _lookup=lookup)
 
     def __len__(self) -> int:
