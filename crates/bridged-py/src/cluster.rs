@@ -4,7 +4,7 @@ use crate::arrays::{Rows, array, labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params;
-use bridged::cluster::{self, AssignRule, Clusterer, Gaussian};
+use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian};
 use bridged::math::{Matrix, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -24,19 +24,29 @@ pub struct Clustering {
 
 #[pymethods]
 impl Clustering {
-    /// Clusters rows; gives the rule and a dict of `labels`, `centroids`, `sizes`, `inertia`,
+    /// Clusters rows, of which each may have a weight (k-means only); gives the rule and a dict of `labels`, `centroids`, `sizes`, `inertia`,
     /// `iterations`, `converged`.
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
         method: (String, String),
         rows: Rows<'py>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
         seed: u64,
         host: Host,
     ) -> PyResult<(Self, Bound<'py, PyDict>)> {
         let spec = params::clustering(&method.0, &method.1)?;
         let rows = view(&rows)?;
-        let found = host.run(py, |watch| spec.fit(rows, Seed(seed), watch))?;
+        let weights = weights.map(|w| w.as_array().to_vec());
+        let found = host.run(py, |watch| match (&spec, &weights) {
+            (_, None) => spec.fit(rows, Seed(seed), watch),
+            (ClusterSpec::KMeans(spec), Some(weights)) => {
+                spec.fit_weighted(rows, weights, Seed(seed), watch)
+            }
+            (other, Some(_)) => {
+                Err(ClusterError::Unfit(format!("`{}` knows no weights", other.name())))
+            }
+        })?;
         let report = PyDict::new(py);
         report.set_item("labels", labels(py, &found.labels))?;
         report.set_item("sizes", labels(py, &found.sizes))?;
@@ -62,7 +72,7 @@ impl Clustering {
             )));
         }
         if let Some((row, column)) = rows.first_non_finite() {
-            return Err(Failure::from(cluster::ClusterError::NotFinite { row, column }).into());
+            return Err(Failure::from(ClusterError::NotFinite { row, column }).into());
         }
         let found = host.run(py, |_| Ok::<_, Failure>(self.rule.assign(rows)))?;
         Ok(labels(py, &found))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -87,11 +88,14 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(X, None)
+
+    def _fit(self, X, weights):
         # One row is one cluster, and too few for more.
         least = 1 if getattr(self, "n_clusters", getattr(self, "min_samples", 1)) == 1 else 2
         rows = self._rows(X, reset=True, min_rows=least)
         spec = (self._method, self._settings())
-        self._clustering, found = Clustering.fit(spec, rows, self._seed(), self._host())
+        self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
         self.labels_ = found["labels"]
         self.cluster_centers_ = found["centroids"]
         self.sizes_ = found["sizes"]
@@ -185,6 +189,39 @@ class KMeans(Clusters):
         self.random_state = random_state
         self.threads = threads
         self.progress = progress
+
+    def fit(self, X: Rows, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or table, (n_samples, n_features)
+            The rows. ``float32`` in C order is not copied.
+        y : ignored
+        sample_weight : array-like, (n_samples,), or float, optional
+            How much each row counts: weight 3 is three equal rows, weight 0 is none. Centres are
+            then weighted means and ``inertia_`` is the weighted sum.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import bridged
+        >>> bridged.KMeans(1).fit([[0.0], [1.0]], sample_weight=[3, 1]).cluster_centers_
+        array([[0.25]], dtype=float32)
+        """
+        if sample_weight is None:
+            return self._fit(X, None)
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.ndim == 0:
+            weights = np.full(len(as_rows(X)), weights)
+        if weights.ndim != 1:
+            raise ValueError(f"`sample_weight` must have one entry a row; got the shape {weights.shape}")
+        if not weights.any():
+            raise ValueError("all weights are zero; give the rows that count a weight above zero")
+        return self._fit(X, weights)
 
 
 @_documented
