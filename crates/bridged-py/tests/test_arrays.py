@@ -68,7 +68,9 @@ INPUTS = {
     "arrow": arrow,
     "arrow vectors": lambda: arrow(vectors=True),
     "arrow lists": lambda: pa.table({"v": DATA.tolist()}),
+    "arrow vectors in chunks": lambda: pa.concat_tables([arrow(vectors=True)[:2], arrow(vectors=True)[2:]]),
     "arrow batch": lambda: arrow().to_batches()[0],
+    "arrow reader": lambda: arrow().to_reader(),
     "arrow stream": lambda: OnlyStream(arrow()),
     "arrow stream of vectors": lambda: OnlyStream(arrow(vectors=True)),
 }
@@ -145,6 +147,11 @@ def test_a_table_has_ids_texts_and_numbers():
         (pd.DataFrame({"id": [1, None], "a": [0, 1]}), "row 1 has no id"),
         (pd.DataFrame({"u_id": [1], "v_id": [1], "a": [0]}), "several columns could be the id"),
         (pl.DataFrame({"v": [[1.0], [1.0, 2.0]]}), "one length"),
+        (pl.DataFrame({"v": [[1.0], None]}), "one length"),
+        (pl.DataFrame({"v": pl.Series([[1.0], None], dtype=pl.Array(pl.Float32, 1))}), "one length"),
+        (pa.table({"v": [[1.0], [1.0, 2.0]]}), "one length"),
+        (pa.table({"v": [[1.0], None]}), "one length"),
+        (pd.DataFrame({"v": [[1.0], None]}), "one length"),
         (pl.DataFrame({"u": [[1.0]], "v": [[1.0]]}), "several columns of vectors"),
     ],
 )

@@ -206,7 +206,8 @@ def test_columns_are_found_by_name(task):
     model = BridgedClustering(4).fit(frame, task.Y, task.pairs)
     expected = model.predict(task.X)
     shuffled = frame[list("edcba")].assign(note="x")
-    for table in (shuffled, pl.from_pandas(shuffled), pa.Table.from_pandas(shuffled)):
+    arrow = pa.Table.from_pandas(shuffled)
+    for table in (shuffled, pl.from_pandas(shuffled), arrow, arrow.to_reader()):
         np.testing.assert_array_equal(model.predict(table), expected)
     with pytest.raises(ValueError, match="fitted on the columns a, b, c, d, … .*; c is not in the table"):
         model.predict(frame.drop(columns="c"))

@@ -99,9 +99,11 @@ def as_pool(X, side: str, ids=None, estimator=None) -> Pool:
 
 def as_known(X, names: list[str], side: str, estimator=None) -> np.ndarray:
     """The rows of a table by the columns that a model was fitted on, or of an array as they are."""
-    table = as_table(X)
-    if table is None or not names:
+    if not names:
         return as_pool(X, side, estimator=estimator).rows
+    table = as_table(X)
+    if table is None:
+        return as_rows(X, estimator=estimator)
     missing = [name for name in names if name not in table]
     if missing:
         raise ValueError(
@@ -198,10 +200,15 @@ class Column:
         return ["" if v is None or v != v else text_of(v) for v in values]
 
     def vectors(self) -> np.ndarray:
-        lengths = {len(v) if v is not None else -1 for v in as_list(self.values)}
-        if len(lengths) != 1 or -1 in lengths:
+        """Lists of one length as the rows of an array."""
+        values = as_list(self.values)
+        self._check_lengths({-1 if v is None else len(v) for v in values})
+        return np.stack([np.asarray(v, dtype=np.float32) for v in values])
+
+    @staticmethod
+    def _check_lengths(lengths: set) -> None:
+        if len(lengths) != 1 or lengths & {-1, None}:
             raise ValueError("the vectors must all be there and have one length")
-        return np.stack([np.asarray(v, dtype=np.float32) for v in self.values])
 
 
 class _Pandas(Column):
@@ -222,7 +229,9 @@ class _Polars(Column):
     def vectors(self):
         if hasattr(self.values.dtype, "size") and not self.values.null_count():
             return self.values.to_numpy()
-        return super().vectors()
+        lengths = self.values.arr if hasattr(self.values.dtype, "size") else self.values.list
+        self._check_lengths(set(lengths.len().to_list()))
+        return self.values.explode().to_numpy().reshape(len(self.values), -1)
 
 
 class _Arrow(Column):
@@ -231,16 +240,16 @@ class _Arrow(Column):
 
         super().__init__(values)
         self.is_numeric = kind.is_integer(values.type) or kind.is_floating(values.type)
-        self._fixed = kind.is_fixed_size_list(values.type)
-        self.is_list = self._fixed or kind.is_list(values.type) or kind.is_large_list(values.type)
+        lists = (kind.is_fixed_size_list, kind.is_list, kind.is_large_list)
+        self.is_list = any(is_kind(values.type) for is_kind in lists)
 
     def vectors(self):
-        if self.values.null_count or not self._fixed:
-            return super().vectors()
-        width = self.values.type.list_size
+        import pyarrow.compute
+
+        self._check_lengths(set(pyarrow.compute.list_value_length(self.values).unique().to_pylist()))
         parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in self.values.chunks]
-        flat = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, np.float32)])
-        return flat.reshape(-1, width)
+        flat = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return flat.reshape(len(self.values), -1)
 
     def numbers(self):
         return np.asarray(self.values.to_numpy(), dtype=np.float32)

@@ -122,8 +122,7 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
     def _rows(self, X, *, reset, min_rows=1):
         rows = as_rows(X, min_rows=min_rows, estimator=self)
         # Names are the table's where each column is a number of the vector.
-        table = as_table(X)
-        named = table is not None and len(table) == rows.shape[1] and hasattr(X, "__dataframe__")
+        named = hasattr(X, "__dataframe__") and len(as_table(X) or ()) == rows.shape[1]
         validate_data(self, X if named else rows, reset=reset, skip_check_array=True)
         return rows
 
