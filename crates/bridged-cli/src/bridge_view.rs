@@ -2,7 +2,6 @@
 
 use crate::printer::{Align, Grid, bold, count, cut, number, plural};
 use bridged::bridge::Link;
-use bridged::math::distance::squared_distance;
 use bridged::{BridgedModel, Direction, Side, Source};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
@@ -34,39 +33,11 @@ pub fn sides(direction: Direction) -> (&'static str, &'static str) {
     }
 }
 
-/// What a row is called: the named column, else the first one that is carried, else its id.
-pub fn title(side: &Side, row: usize, column: Option<&str>) -> String {
-    let texts = &side.names.texts;
-    let chosen = match column {
-        Some(name) => texts.iter().find(|t| t.name == name),
-        None => texts.first(),
-    };
-    match chosen.map(|t| t.values[row].as_str()) {
-        Some(text) if !text.is_empty() => text.to_string(),
-        _ => side.names.id(row),
-    }
-}
-
-/// The members of a cluster that are nearest to its centroid, else its first.
-pub fn members(side: &Side, cluster: u32, most: usize) -> Vec<usize> {
-    let labels = side.clustering.labels.iter().enumerate();
-    let mut rows: Vec<usize> = labels.filter(|(_, l)| **l == cluster).map(|(i, _)| i).collect();
-    if let Some(pool) = &side.rows {
-        let centre = side.values.row(cluster as usize);
-        let mut near: Vec<(f64, usize)> =
-            rows.iter().map(|&i| (squared_distance(pool.row(i), centre), i)).collect();
-        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        rows = near.into_iter().map(|(_, i)| i).collect();
-    }
-    rows.truncate(most);
-    rows
-}
-
 /// As many of the most typical members as fit, each title once.
 fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for row in members(side, cluster, 24) {
-        let name = title(side, row, column);
+    for row in side.members(cluster, 24) {
+        let name = side.title(row, column);
         if !names.contains(&name) {
             names.push(name);
         }

@@ -41,6 +41,7 @@
 mod advice;
 pub mod bridge;
 pub mod cluster;
+mod describe;
 mod error;
 mod evaluate;
 mod leave_one_out;

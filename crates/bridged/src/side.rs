@@ -7,6 +7,7 @@ use crate::refine::radii;
 use crate::scale::Scaler;
 use crate::separation::{Separation, separation};
 use crate::spec::{KeepRows, SideSpec};
+use bridged_math::distance::squared_distance;
 use bridged_math::{Matrix, MatrixRef, Scope, Seed, Watch};
 use std::collections::BTreeSet;
 
@@ -134,6 +135,34 @@ impl Side {
     /// The number of clusters.
     pub fn k(&self) -> usize {
         self.values.rows()
+    }
+
+    /// The members of a cluster that are nearest to its centroid, else its first.
+    pub fn members(&self, cluster: u32, most: usize) -> Vec<usize> {
+        let labels = self.clustering.labels.iter().enumerate();
+        let mut rows: Vec<usize> = labels.filter(|(_, l)| **l == cluster).map(|(i, _)| i).collect();
+        if let Some(pool) = &self.rows {
+            let centre = self.values.row(cluster as usize);
+            let mut near: Vec<(f64, usize)> =
+                rows.iter().map(|&i| (squared_distance(pool.row(i), centre), i)).collect();
+            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            rows = near.into_iter().map(|(_, i)| i).collect();
+        }
+        rows.truncate(most);
+        rows
+    }
+
+    /// What a row is called: the named column, else the first one that is carried, else its id.
+    pub fn title(&self, row: usize, column: Option<&str>) -> String {
+        let texts = &self.names.texts;
+        let chosen = match column {
+            Some(name) => texts.iter().find(|t| t.name == name),
+            None => texts.first(),
+        };
+        match chosen.and_then(|t| t.values.get(row)) {
+            Some(text) if !text.is_empty() => text.clone(),
+            _ => self.names.id(row),
+        }
     }
 
     /// The cluster of any rows.

@@ -3,7 +3,7 @@
 //! Pictures of emoji on one side, their names on the other. The two pools share no emoji except the
 //! pairs; a fifth of all emoji are in neither, and are predicted.
 
-use crate::bridge_view::{self, Show, title};
+use crate::bridge_view::{self, Show};
 use crate::printer::{Align, Grid, bold, cut, dim, number, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
@@ -198,7 +198,7 @@ fn predict(
         (0..split.test.len()).filter(|&t| seen.insert(&emoji.group[split.test[t]])).collect();
     let pool_title = |direction, row: u32| {
         let column = if direction == Direction::Forward { "name" } else { "glyph" };
-        title(model.to(direction), row as usize, Some(column))
+        model.to(direction).title(row as usize, Some(column))
     };
     let forward =
         model.predict(Direction::Forward, unseen.x.view().select(chosen.clone()).view())?;

@@ -152,7 +152,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if args.json {
         let seconds: serde_json::Map<String, Value> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
-        let mut report = super::inspect::to_json(&model);
+        let mut report = model.describe();
         report["model"] = json!(args.output);
         report["seconds"] = Value::Object(seconds);
         writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;

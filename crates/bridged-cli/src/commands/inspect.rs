@@ -1,9 +1,8 @@
 //! `bridged inspect`: the bridge of a model as a table or as JSON.
 
-use crate::bridge_view::{self, Show, sides};
+use crate::bridge_view::{self, Show};
 use anyhow::Result;
-use bridged::{BridgedModel, Direction, Side};
-use serde_json::{Value, json};
+use bridged::{BridgedModel, Direction};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -26,7 +25,7 @@ pub fn run(args: &Args) -> Result<()> {
     let model = BridgedModel::load(&args.model)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&to_json(&model))?)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&model.describe())?)?;
         return Ok(());
     }
     let show = Show { x: args.show_x.as_deref(), y: args.show_y.as_deref() };
@@ -37,56 +36,4 @@ pub fn run(args: &Args) -> Result<()> {
     bridge_view::print_checks(&model, &mut out)?;
     bridge_view::print_warnings(&model, &mut out)?;
     Ok(())
-}
-
-/// Everything in a model that is not a vector.
-pub fn to_json(model: &BridgedModel) -> Value {
-    let mut routes = serde_json::Map::new();
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let route = model.route(direction);
-        let (from, to) = sides(direction);
-        routes.insert(
-            format!("{from}_to_{to}"),
-            json!({
-                "links": route.bridge.links,
-                "answers": route.answers[..model.from(direction).k()],
-                "alpha": route.alpha,
-                "leave_one_out": route.check,
-            }),
-        );
-    }
-    let votes: Vec<Value> = model
-        .votes
-        .cells()
-        .iter()
-        .map(|c| json!({"x": c.x, "y": c.y, "pairs": c.count, "evidence": c.evidence}))
-        .collect();
-    json!({
-        "format": bridged::MODEL_VERSION,
-        "parameters": model.spec,
-        "seed": model.seed,
-        "x": side(&model.x),
-        "y": side(&model.y),
-        "pairs": model.pairs.len(),
-        "votes": votes,
-        "bridge": routes,
-        "warnings": model.warnings(),
-    })
-}
-
-fn side(side: &Side) -> Value {
-    let clustering = &side.clustering;
-    json!({
-        "rows": clustering.labels.len(),
-        "columns": side.cols(),
-        "vector": side.names.vector,
-        "carried": side.names.texts.iter().map(|t| &t.name).collect::<Vec<_>>(),
-        "rows_kept": side.rows.is_some(),
-        "clusters": side.k(),
-        "sizes": clustering.sizes,
-        "inertia": clustering.inertia,
-        "iterations": clustering.iterations,
-        "converged": clustering.converged,
-        "separation": side.separation,
-    })
 }

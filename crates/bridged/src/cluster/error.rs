@@ -22,7 +22,7 @@ pub enum ClusterError {
         rows: usize,
     },
     /// NaN or infinity in the rows.
-    #[error("row {row}, column {column} is not a finite number; remove or repair that row")]
+    #[error("row {row} holds NaN or infinity in column {column}; remove or repair that row")]
     NotFinite {
         /// The first such row.
         row: usize,

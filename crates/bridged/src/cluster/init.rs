@@ -51,7 +51,7 @@ impl Init {
         seeds: &[Seed],
     ) -> Result<Vec<Matrix>, ClusterError> {
         match self {
-            Init::PlusPlus => Ok(plus_plus(x, k, seeds)),
+            Init::PlusPlus => Ok(plus_plus(x, None, k, seeds)),
             Init::Random => {
                 let draw = |seed: &Seed| index::sample(&mut seed.rng(), x.rows(), k);
                 Ok(seeds.iter().map(|seed| x.select(draw(seed))).collect())
@@ -68,6 +68,29 @@ impl Init {
         }
     }
 
+    /// The first centroids where row i counts `weights[i]` times; the weights are positive.
+    pub(super) fn weighted(
+        &self,
+        x: MatrixRef<'_>,
+        weights: &[f32],
+        k: usize,
+        seed: Seed,
+    ) -> Result<Matrix, ClusterError> {
+        match self {
+            Init::PlusPlus => Ok(plus_plus(x, Some(weights), k, &[seed]).remove(0)),
+            Init::Random => {
+                // The k largest of ln(u)/w are a draw without replacement (Efraimidis & Spirakis).
+                let mut rng = seed.rng();
+                let mut keys: Vec<(f64, usize)> = (weights.iter().enumerate())
+                    .map(|(i, &w)| (rng.random::<f64>().ln() / f64::from(w), i))
+                    .collect();
+                keys.sort_by(|a, b| b.0.total_cmp(&a.0));
+                Ok(x.select(keys[..k].iter().map(|&(_, i)| i)))
+            }
+            Init::Given(_) => self.centroids(x, k, seed),
+        }
+    }
+
     /// How many of `restarts` differ from each other.
     pub fn useful_restarts(&self, restarts: u32) -> u32 {
         match self {
@@ -77,29 +100,41 @@ impl Init {
     }
 }
 
-fn plus_plus(x: MatrixRef<'_>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
+fn plus_plus(x: MatrixRef<'_>, weights: Option<&[f32]>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
     let sample = 16_384.max(256 * k);
     if x.rows() <= sample {
-        return plus_plus_on(x, k, seeds);
+        return plus_plus_on(x, weights, k, seeds);
     }
     let start = |seed: &Seed| {
         let mut rng = seed.child("sample").rng();
         let mut rows = index::sample(&mut rng, x.rows(), sample).into_vec();
         rows.sort_unstable();
-        plus_plus_on(x.select(rows).view(), k, &[*seed])
+        let weights = weights.map(|w| rows.iter().map(|&i| w[i]).collect::<Vec<f32>>());
+        plus_plus_on(x.select(rows).view(), weights.as_deref(), k, &[*seed])
     };
     seeds.iter().flat_map(start).collect()
 }
 
-fn plus_plus_on(x: MatrixRef<'_>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
+fn plus_plus_on(
+    x: MatrixRef<'_>,
+    weights: Option<&[f32]>,
+    k: usize,
+    seeds: &[Seed],
+) -> Vec<Matrix> {
     let n = x.rows();
     let trials = 2 + (k as f64).ln() as usize;
-    let from = Origin::new(x);
+    let from = Origin::new(x, weights);
     let mut draws: Vec<Draw> = seeds
         .iter()
         .map(|seed| {
             let mut rng = seed.rng();
-            let chosen = vec![rng.random_range(0..n)];
+            let first = match weights {
+                None => rng.random_range(0..n),
+                Some(w) => {
+                    draw(w, rng.random::<f64>() * w.iter().map(|&w| f64::from(w)).sum::<f64>())
+                }
+            };
+            let chosen = vec![first];
             Draw { rng, chosen, closest: vec![f32::INFINITY; n] }
         })
         .collect();
@@ -168,18 +203,20 @@ struct Origin<'a> {
     x: MatrixRef<'a>,
     mean: Vec<f32>,
     from_mean: Vec<f64>, // (n), ‖row − mean‖²
+    /// How much each row counts. min_j w d_j = w min_j d_j, so weighted distances are all it takes.
+    weights: Option<&'a [f32]>,
 }
 
 impl<'a> Origin<'a> {
-    fn new(x: MatrixRef<'a>) -> Self {
+    fn new(x: MatrixRef<'a>, weights: Option<&'a [f32]>) -> Self {
         let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
         let from_mean = chunks::map_blocks(x.rows(), |range| {
             range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<_>>()
         });
-        Self { x, mean, from_mean: from_mean.concat() }
+        Self { x, mean, from_mean: from_mean.concat(), weights }
     }
 
-    /// The squared distance of every row to each of the rows `to`, (n, to.len()).
+    /// The weighted squared distance of every row to each of the rows `to`, (n, to.len()).
     fn squared_distances(&self, to: &[usize]) -> Vec<f32> {
         let to = self.x.select(to.iter().copied());
         let centres = Centres::with_shift(to.view(), self.mean.clone());
@@ -187,9 +224,11 @@ impl<'a> Origin<'a> {
         let mut out = vec![0.0f32; self.x.rows() * k];
         chunks::map_blocks_mut(&mut out, k, |range, out| {
             let base = &self.from_mean[range.clone()];
+            let weights = self.weights.map(|w| &w[range.clone()]);
             centres.for_each_scores(self.x.slice(range), |i, scores| {
+                let weight = weights.map_or(1.0, |w| w[i]);
                 for (o, &s) in out[i * k..(i + 1) * k].iter_mut().zip(scores) {
-                    *o = (base[i] + 2.0 * f64::from(s)).max(0.0) as f32;
+                    *o = weight * (base[i] + 2.0 * f64::from(s)).max(0.0) as f32;
                 }
             });
         });

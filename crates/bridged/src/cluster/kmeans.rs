@@ -123,7 +123,7 @@ impl Clusterer for KMeans {
 }
 
 /// Keeps only the best so far, so that large data never hold several runs.
-fn best_of(
+pub(super) fn best_of(
     runs: impl Iterator<Item = Result<Run, ClusterError>>,
 ) -> Result<Vec<Run>, ClusterError> {
     let mut best: Option<Run> = None;
@@ -195,7 +195,7 @@ impl KMeans {
     }
 
     /// Under the cosine metric, centroids are directions.
-    fn on_sphere(&self, centroids: Matrix) -> Matrix {
+    pub(super) fn on_sphere(&self, centroids: Matrix) -> Matrix {
         match self.metric {
             Metric::Euclidean => centroids,
             Metric::Cosine => unit_rows(centroids.view()),

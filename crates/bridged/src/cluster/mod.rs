@@ -26,6 +26,7 @@ mod sums;
 #[cfg(test)]
 mod testing;
 mod ward;
+mod weighted;
 
 pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;

@@ -63,6 +63,18 @@ struct RouteHeader {
 impl BridgedModel {
     /// Writes the model; the file appears whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let (writer, header) = self.collect();
+        writer.finish(path, header)
+    }
+
+    /// The bytes that [`save`](Self::save) writes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let (writer, header) = self.collect();
+        writer.bytes(header)
+    }
+
+    /// The arrays and the header of the file.
+    fn collect(&self) -> (Writer<'_>, String) {
         let mut writer = Writer::default();
         let header = Header {
             version: VERSION,
@@ -79,7 +91,7 @@ impl BridgedModel {
             self.votes.pairs.iter().flat_map(|p| [p.x_depth, p.y_depth]).collect();
         writer.f64s("votes.depth", &[self.pairs.len(), 2], &depths);
         let header = serde_json::to_string(&header).expect("a header is plain data");
-        writer.finish(path, header)
+        (writer, header)
     }
 
     /// Reads a model that [`save`](Self::save) wrote.

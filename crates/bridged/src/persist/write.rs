@@ -3,7 +3,7 @@
 use crate::Error;
 use bridged_math::Matrix;
 use safetensors::Dtype;
-use safetensors::tensor::{View, serialize_to_file};
+use safetensors::tensor::{View, serialize, serialize_to_file};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -76,6 +76,15 @@ impl<'a> Writer<'a> {
         self.tensors.push((name.to_string(), Tensor { dtype, shape: shape.to_vec(), bytes }));
     }
 
+    /// The file in memory.
+    pub fn bytes(self, header: String) -> Result<Vec<u8>, Error> {
+        let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
+        serialize(tensors, Some(metadata(header))).map_err(|e| Error::Io {
+            path: "memory".into(),
+            source: std::io::Error::other(e.to_string()),
+        })
+    }
+
     /// Writes a temporary file beside `path` and renames it.
     pub fn finish(self, path: &Path, header: String) -> Result<(), Error> {
         let io = |source| Error::Io { path: path.to_path_buf(), source };
@@ -96,12 +105,12 @@ impl<'a> Writer<'a> {
         }
         let temporary = builder.tempfile_in(folder).map_err(io)?;
         let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
-        // A map of one key: the order of its keys cannot vary.
-        let metadata = HashMap::from([("bridged".to_string(), header)]);
-        serialize_to_file(tensors, Some(metadata), temporary.path()).map_err(|e| match e {
-            safetensors::SafeTensorError::IoError(e) => io(e),
-            other => io(std::io::Error::other(other.to_string())),
-        })?;
+        serialize_to_file(tensors, Some(metadata(header)), temporary.path()).map_err(
+            |e| match e {
+                safetensors::SafeTensorError::IoError(e) => io(e),
+                other => io(std::io::Error::other(other.to_string())),
+            },
+        )?;
         // The serialiser has put a file of its own at that path, private and not yet on the disk.
         let permissions = temporary.as_file().metadata().map_err(io)?.permissions();
         std::fs::set_permissions(temporary.path(), permissions).map_err(io)?;
@@ -109,6 +118,11 @@ impl<'a> Writer<'a> {
         temporary.persist(path).map_err(|e| io(e.error))?;
         Ok(())
     }
+}
+
+/// A map of one key: the order of its keys cannot vary.
+fn metadata(header: String) -> HashMap<String, String> {
+    HashMap::from([("bridged".to_string(), header)])
 }
 
 /// The bytes of `f32`s: borrowed on a little-endian machine, as rows may be gigabytes.

@@ -337,3 +337,9 @@ fn noise_and_abstention_survive_the_file() {
     assert!(model.x.clustering.labels.contains(&bridged::cluster::NOISE));
     assert!(load(&saved(&model)).unwrap() == model);
 }
+
+#[test]
+fn the_bytes_in_memory_are_those_of_the_file() {
+    let model = rich_model("kmeans", Scale::None);
+    assert_eq!(model.to_bytes().unwrap(), saved(&model));
+}

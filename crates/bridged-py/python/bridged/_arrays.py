@@ -1,0 +1,271 @@
+"""Whatever holds numbers, as the rows that the core reads: ``float32``, C order, copied only if need be.
+
+==============================================  ======================================================
+given                                           copied
+==============================================  ======================================================
+``float32`` in C order, also read-only, mapped  never
+other types, F order, strided                   once, into ``float32`` in C order
+pandas, all columns one ``float32`` block       only if pandas holds it column by column
+Polars or Arrow, one column of vectors          not if it is one chunk of ``float32`` without nulls
+Polars or Arrow, a column a number              once
+==============================================  ======================================================
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array
+
+
+class Pool(NamedTuple):
+    """Rows with what they are called."""
+
+    rows: np.ndarray
+    ids: list[str]
+    """Empty if the rows are numbered."""
+    texts: list[tuple[str, list[str]]]
+    """Columns that are carried along."""
+    names: list[str]
+    """The columns of the vector; empty if they have no names."""
+
+    @property
+    def called(self):
+        """As the native layer takes it."""
+        return self.ids, self.texts, self.names
+
+
+def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
+    """The rows of anything that holds numbers.
+
+    >>> import numpy as np
+    >>> X = np.zeros((3, 2), np.float32)
+    >>> np.shares_memory(as_rows(X), X)
+    True
+    >>> as_rows([[1, 2], [3, 4]]).dtype
+    dtype('float32')
+    """
+    table = as_table(X)
+    if table is not None:
+        vectors = [name for name, column in table.items() if column.is_list]
+        if vectors:
+            X = _only(vectors, table, "X").vectors()
+        elif not hasattr(X, "__array__"):
+            X = np.column_stack([column.numbers() for column in table.values()])
+    # The core looks for NaN itself, in the pass that it makes anyway, and says where it is.
+    return check_array(
+        X,
+        dtype=np.float32,
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=min_rows,
+        estimator=estimator,
+        input_name="X",
+    )
+
+
+def as_pool(X, side: str, ids=None, estimator=None) -> Pool:
+    """The rows of one side with their ids, the texts that they carry and the names of the columns.
+
+    A table is read as the ``bridged`` command reads a file: the vector is the list column, or all
+    numeric columns; the id is ``id``, or the only column that ends in ``_id``; other columns are
+    carried along.
+    """
+    table = as_table(X)
+    if table is None:
+        rows = as_rows(X, estimator=estimator)
+        return Pool(rows, _texts_of(ids, len(rows), side), [], [])
+    key = _id_column(list(table)) if ids is None else None
+    rest = {name: column for name, column in table.items() if name != key}
+    vectors = [name for name, column in rest.items() if column.is_list]
+    if vectors:
+        chosen = [name for name in vectors if len(vectors) == 1 or name == side] or vectors
+        rows = as_rows(_only(chosen, table, side).vectors(), estimator=estimator)
+        names = chosen
+    else:
+        names = [name for name, column in rest.items() if column.is_numeric and _measures(name)]
+        if not names:
+            raise ValueError(f"{side} has no column of numbers or vectors; it has {', '.join(table)}")
+        rows = _stack(X, names, table)
+    texts = [(name, column.texts()) for name, column in rest.items() if name not in names and not column.is_list]
+    if key is not None:
+        ids = table[key].texts(exact=True)
+    elif ids is None:
+        ids = _index_of(X)
+    return Pool(rows, _texts_of(ids, len(rows), side), texts, names)
+
+
+def as_known(X, names: list[str], side: str, estimator=None) -> np.ndarray:
+    """The rows of a table by the columns that a model was fitted on, or of an array as they are."""
+    if not names:
+        return as_pool(X, side, estimator=estimator).rows
+    table = as_table(X)
+    if table is None:
+        return as_rows(X, estimator=estimator)
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise ValueError(
+            f"the model was fitted on the columns {_some(names)} of {side}; {_some(missing)} is not in the table"
+        )
+    if table[names[0]].is_list:
+        return as_rows(table[names[0]].vectors(), estimator=estimator)
+    return _stack(X, names, table)
+
+
+def _some(names) -> str:
+    return ", ".join(names[:4]) + (f", … ({len(names)} in all)" if len(names) > 4 else "")
+
+
+def _stack(X, names, table):
+    if hasattr(X, "iloc"):
+        known = list(table)
+        at = [known.index(name) for name in names]
+        return as_rows(X if at == list(range(len(known))) else X.iloc[:, at])
+    return as_rows(np.column_stack([table[name].numbers() for name in names]))
+
+
+def _only(vectors, table, side):
+    if len(vectors) > 1:
+        raise ValueError(f"{side} has several columns of vectors: {', '.join(vectors)}; leave one")
+    return table[vectors[0]]
+
+
+def _measures(name: str) -> bool:
+    return not (name == "" or name.startswith(("Unnamed: ", "__index_level_")))
+
+
+def _id_column(names):
+    if "id" in names:
+        return "id"
+    found = [n for n in names if n.lower() == "id"] or [n for n in names if n.lower().endswith("_id")]
+    if len(found) > 1:
+        raise ValueError(f"several columns could be the id: {', '.join(found)}; give the ids by name")
+    return found[0] if found else None
+
+
+def _index_of(X):
+    """The index of a pandas frame, unless it only numbers the rows."""
+    index = getattr(X, "index", None)
+    if not hasattr(X, "iloc") or index is None or type(index).__name__ == "RangeIndex":
+        return None
+    return index
+
+
+def _texts_of(ids, rows: int, side: str) -> list[str]:
+    if ids is None:
+        return []
+    texts = [text_of(value) for value in as_list(ids)]
+    if len(texts) != rows:
+        raise ValueError(f"{side} has {rows} rows, but {len(texts)} ids were given")
+    if len(set(texts)) != rows:
+        twice = next(text for text, count in Counter(texts).items() if count > 1)
+        raise ValueError(f"{side} has the id `{twice}` twice; ids name one row each")
+    return texts
+
+
+def as_list(values) -> list:
+    """A column of anything as a list of Python values."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, method):
+            return getattr(values, method)()
+    return list(values)
+
+
+def text_of(value) -> str:
+    """An id or a label as text: 12, 12.0 and "12" are one."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return str(value)
+
+
+class Column:
+    """One column of a table, whatever library holds it."""
+
+    is_list = False
+    is_numeric = False
+
+    def __init__(self, values):
+        self.values = values
+
+    def numbers(self) -> np.ndarray:
+        return np.asarray(self.values, dtype=np.float32)
+
+    def texts(self, exact=False) -> list[str]:
+        values = as_list(self.values)
+        missing = [i for i, v in enumerate(values) if v is None or v != v]
+        if exact and missing:
+            raise ValueError(f"row {missing[0]} has no id")
+        return ["" if v is None or v != v else text_of(v) for v in values]
+
+    def vectors(self) -> np.ndarray:
+        """Lists of one length as the rows of an array."""
+        values = as_list(self.values)
+        self._check_lengths({-1 if v is None else len(v) for v in values})
+        return np.stack([np.asarray(v, dtype=np.float32) for v in values])
+
+    @staticmethod
+    def _check_lengths(lengths: set) -> None:
+        if len(lengths) != 1 or lengths & {-1, None}:
+            raise ValueError("the vectors must all be there and have one length")
+
+
+class _Pandas(Column):
+    def __init__(self, values):
+        super().__init__(values)
+        kind = getattr(values.dtype, "kind", "O")
+        self.is_numeric = kind in "fiu"
+        first = next(iter(values), None) if kind == "O" else None
+        self.is_list = isinstance(first, (list, tuple, np.ndarray))
+
+
+class _Polars(Column):
+    def __init__(self, values):
+        super().__init__(values)
+        self.is_numeric = values.dtype.is_numeric()
+        self.is_list = values.dtype.is_nested() and hasattr(values.dtype, "inner")
+
+    def vectors(self):
+        if hasattr(self.values.dtype, "size") and not self.values.null_count():
+            return self.values.to_numpy()
+        lengths = self.values.arr if hasattr(self.values.dtype, "size") else self.values.list
+        self._check_lengths(set(lengths.len().to_list()))
+        return self.values.explode().to_numpy().reshape(len(self.values), -1)
+
+
+class _Arrow(Column):
+    def __init__(self, values):
+        import pyarrow.types as kind
+
+        super().__init__(values)
+        self.is_numeric = kind.is_integer(values.type) or kind.is_floating(values.type)
+        lists = (kind.is_fixed_size_list, kind.is_list, kind.is_large_list)
+        self.is_list = any(is_kind(values.type) for is_kind in lists)
+
+    def vectors(self):
+        import pyarrow.compute
+
+        self._check_lengths(set(pyarrow.compute.list_value_length(self.values).unique().to_pylist()))
+        parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in self.values.chunks]
+        flat = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return flat.reshape(len(self.values), -1)
+
+    def numbers(self):
+        return np.asarray(self.values.to_numpy(), dtype=np.float32)
+
+
+def as_table(X) -> dict[str, Column] | None:
+    """The columns of a pandas, Polars or Arrow table by name; None if it is not a table."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return {str(name): _Pandas(X[name]) for name in X.columns} if X.columns.is_unique else None
+    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "get_columns"):
+        return {column.name: _Polars(column) for column in X.get_columns()}
+    if not hasattr(X, "__arrow_c_stream__"):
+        return None
+    try:
+        import pyarrow
+    except ImportError:
+        raise ValueError("reading an Arrow stream needs pyarrow: pip install pyarrow") from None
+    table = X if isinstance(X, pyarrow.Table) else pyarrow.table(X)
+    return {name: _Arrow(table.column(name)) for name in table.column_names}

@@ -1,0 +1,74 @@
+"""Known pairs, however they are written, as row numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._arrays import Pool, as_list, as_table, text_of
+
+
+def as_pairs(pairs, x: Pool, y: Pool, *, by_id: bool) -> np.ndarray:
+    """Pairs as a ``uint32`` array of (row of x, row of y).
+
+    Tuples and arrays are row numbers, unless ids were given with the pools (``by_id``). A table of
+    two columns, and a tuple of two sequences that are not numbers, are ids.
+    """
+    table = as_table(pairs)
+    if table is not None:
+        names = _two_columns(list(table))
+        columns = [as_list(table[name].values) for name in names]
+        return _find(columns[0], columns[1], x, y)
+    if isinstance(pairs, dict):
+        names = _two_columns(list(pairs))
+        return _find(as_list(pairs[names[0]]), as_list(pairs[names[1]]), x, y)
+    listed = pairs if isinstance(pairs, np.ndarray) else np.array(as_list(pairs), dtype=object)
+    if len(listed) == 0:
+        return np.zeros((0, 2), np.uint32)
+    if listed.ndim != 2 or listed.shape[1] != 2:
+        raise ValueError(f"pairs must be (row of x, row of y) each; got the shape {listed.shape}")
+    if by_id:
+        return _find(listed[:, 0].tolist(), listed[:, 1].tolist(), x, y)
+    try:
+        rows = np.array(listed.tolist())
+        whole = rows.astype(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        rows, whole = np.empty(0, object), None
+    if whole is None or rows.dtype.kind not in "iuf" or (whole != rows).any():
+        raise ValueError(
+            "pairs must be row numbers; to name rows by id, give x_ids and y_ids, or a table of two columns"
+        )
+    for column, (side, pool) in enumerate((("x", x), ("y", y))):
+        bad = np.flatnonzero((whole[:, column] < 0) | (whole[:, column] >= len(pool.rows)))
+        if len(bad):
+            n = len(pool.rows)
+            at = whole[bad[0], column]
+            raise ValueError(f"pair {bad[0]} names row {at} of {side}, which has {n} rows (0 to {n - 1})")
+    return np.ascontiguousarray(whole, dtype=np.uint32)
+
+
+def _two_columns(names):
+    for wanted in (["x_id", "y_id"], ["x", "y"]):
+        if set(wanted) <= set(names):
+            return wanted
+    if len(names) == 2:
+        return names
+    raise ValueError(f"pairs must have two columns, an id of x and an id of y; got {', '.join(map(str, names))}")
+
+
+def _find(xs, ys, x: Pool, y: Pool) -> np.ndarray:
+    found = []
+    for side, pool, values in (("x", x, xs), ("y", y, ys)):
+        known = pool.ids or [str(i) for i in range(len(pool.rows))]
+        row_of = {name: row for row, name in enumerate(known)}
+        rows = []
+        for pair, value in enumerate(values):
+            row = row_of.get(text_of(value))
+            if row is None:
+                like = ", ".join(known[:3])
+                raise ValueError(
+                    f"pair {pair} names `{value}`, which is not an id of {side}: "
+                    f"it has {len(known)} rows with ids like {like}"
+                )
+            rows.append(row)
+        found.append(rows)
+    return np.array(found, dtype=np.uint32).T.copy()

@@ -1,0 +1,93 @@
+"""What a model says about rows, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Neighbors(NamedTuple):
+    """Real rows of the predicted side, nearest to each prediction first."""
+
+    rows: np.ndarray
+    """Their row numbers, (n, wanted); -1 where there is none."""
+    distances: np.ndarray
+    """How far they are from the value, (n, wanted)."""
+    names: list[list[str]]
+    """What they are called: the first carried column, or the id, or the row number."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictions with the reasons for them, one entry a row.
+
+    Attributes
+    ----------
+    value : ndarray of float32, (n, d)
+        What is predicted; NaN where the model abstains.
+    cluster : ndarray of int32
+        The input cluster of the row; -1 for noise.
+    linked : ndarray of int32
+        The output cluster that it is answered with; -1 without a link.
+    weight : ndarray of float64
+        That cluster's share of the answer: 1, or less where several are blended.
+    confidence : ndarray of float64
+        The share of the pairs in the answering cluster that voted for ``linked``; 0 without one.
+        A share of few votes, not a probability: see ``support``.
+    support : ndarray of uint32
+        How many pairs voted for the answer.
+    status : ndarray of str
+        How the link was decided: linked, tied, eliminated, outvoted, no evidence, noise.
+    source : ndarray of str
+        Where the answer comes from: link, nearest (linked cluster), mean (of the pool), abstain.
+    """
+
+    value: np.ndarray
+    cluster: np.ndarray
+    linked: np.ndarray
+    weight: np.ndarray
+    confidence: np.ndarray
+    support: np.ndarray
+    status: np.ndarray
+    source: np.ndarray
+    _lookup: Any = field(repr=False, compare=False, default=None)
+
+    @classmethod
+    def of(cls, found: dict, lookup) -> Prediction:
+        """From what the native layer gives."""
+        status = np.array(found.pop("statuses") or [""])[found.pop("status")]
+        source = np.array(found.pop("sources"))[found.pop("source")]
+        return cls(**found, status=status, source=source, _lookup=lookup)
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @property
+    def answered(self) -> np.ndarray:
+        """Whether each row has a value."""
+        return self.source != "abstain"
+
+    def nearest(self, n: int = 1) -> Neighbors:
+        """The ``n`` real rows of the other pool that are nearest to each prediction.
+
+        Needs a model that keeps its rows (``keep_rows=True``, the default).
+        """
+        return self._lookup(self.value, n)
+
+    def to_pandas(self):
+        """All but the values as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self):
+        """All but the values as a Polars frame."""
+        import polars
+
+        return polars.DataFrame(self._columns())
+
+    def _columns(self):
+        names = ("cluster", "linked", "weight", "confidence", "support", "status", "source")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,155 @@
+//! A clustering on its own: labels, centroids, and what assigns new rows.
+
+use crate::arrays::{Rows, array, labels, view};
+use crate::errors::Failure;
+use crate::host::Host;
+use crate::params;
+use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian};
+use bridged::math::{Matrix, Seed};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+
+/// How pickle makes it again: a function and its arguments.
+type Pickled<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyDict>));
+
+/// What assigns rows to clusters.
+#[pyclass(frozen, module = "bridged._native")]
+pub struct Clustering {
+    rule: AssignRule,
+    cols: usize,
+}
+
+#[pymethods]
+impl Clustering {
+    /// Clusters rows, of which each may have a weight (k-means only); gives the rule and a dict of `labels`, `centroids`, `sizes`, `inertia`,
+    /// `iterations`, `converged`.
+    #[staticmethod]
+    fn fit<'py>(
+        py: Python<'py>,
+        method: (String, String),
+        rows: Rows<'py>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        seed: u64,
+        host: Host,
+    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+        let spec = params::clustering(&method.0, &method.1)?;
+        let rows = view(&rows)?;
+        let weights = weights.map(|w| w.as_array().to_vec());
+        let found = host.run(py, |watch| match (&spec, &weights) {
+            (_, None) => spec.fit(rows, Seed(seed), watch),
+            (ClusterSpec::KMeans(spec), Some(weights)) => {
+                spec.fit_weighted(rows, weights, Seed(seed), watch)
+            }
+            (other, Some(_)) => {
+                Err(ClusterError::Unfit(format!("`{}` knows no weights", other.name())))
+            }
+        })?;
+        let report = PyDict::new(py);
+        report.set_item("labels", labels(py, &found.labels))?;
+        report.set_item("sizes", labels(py, &found.sizes))?;
+        report.set_item("inertia", found.inertia)?;
+        report.set_item("iterations", found.iterations)?;
+        report.set_item("converged", found.converged)?;
+        report.set_item("centroids", array(py, found.centroids))?;
+        Ok((Self { rule: found.rule, cols: rows.cols() }, report))
+    }
+
+    /// The cluster of each row, which may be new.
+    fn assign<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+        host: Host,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let rows = view(&rows)?;
+        if rows.cols() != self.cols {
+            let (got, need) = (rows.cols(), self.cols);
+            return Err(PyValueError::new_err(format!(
+                "the rows have {got} columns, but the clustering was fitted on {need}"
+            )));
+        }
+        if let Some((row, column)) = rows.first_non_finite() {
+            return Err(Failure::from(ClusterError::NotFinite { row, column }).into());
+        }
+        let found = host.run(py, |_| Ok::<_, Failure>(self.rule.assign(rows)))?;
+        Ok(labels(py, &found))
+    }
+
+    /// For pickle: everything in it as JSON and arrays.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        let arrays = PyDict::new(py);
+        let plain = match &self.rule {
+            AssignRule::Nearest { centres, metric } => {
+                arrays.set_item("centres", array(py, centres.clone()))?;
+                json!({"rule": "nearest", "metric": metric})
+            }
+            AssignRule::Mixture(mixture) => {
+                arrays.set_item("log_weights", mixture.log_weights.clone().into_pyarray(py))?;
+                arrays.set_item("means", array(py, mixture.means.clone()))?;
+                arrays.set_item("precisions", array(py, mixture.precisions.clone()))?;
+                json!({"rule": "mixture"})
+            }
+            AssignRule::Neighbors { rows, labels, neighbors, radius, metric } => {
+                arrays.set_item("rows", array(py, rows.clone()))?;
+                arrays.set_item("labels", labels.clone().into_pyarray(py))?;
+                json!({
+                    "rule": "neighbors", "neighbors": neighbors, "radius": radius, "metric": metric,
+                })
+            }
+        };
+        let plain = json!({"cols": self.cols, "rule": plain}).to_string();
+        let again = py.get_type::<Self>().getattr("from_state")?;
+        Ok((again, (plain, arrays)))
+    }
+
+    /// What [`Clustering::__reduce__`] gave.
+    #[staticmethod]
+    fn from_state(plain: &str, arrays: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let state: Value = params::read(plain)?;
+        let rule = &state["rule"];
+        let of = |value: &Value| serde_json::from_value(value.clone());
+        let broken = |e: serde_json::Error| PyValueError::new_err(e.to_string());
+        let rule = match rule["rule"].as_str() {
+            Some("nearest") => AssignRule::Nearest {
+                centres: matrix(arrays, "centres")?,
+                metric: of(&rule["metric"]).map_err(broken)?,
+            },
+            Some("mixture") => AssignRule::Mixture(Gaussian {
+                log_weights: get::<PyReadonlyArray1<'_, f64>>(arrays, "log_weights")?
+                    .as_array()
+                    .to_vec(),
+                means: matrix(arrays, "means")?,
+                precisions: matrix(arrays, "precisions")?,
+            }),
+            Some("neighbors") => AssignRule::Neighbors {
+                rows: matrix(arrays, "rows")?,
+                labels: get::<PyReadonlyArray1<'_, u32>>(arrays, "labels")?.as_array().to_vec(),
+                neighbors: serde_json::from_value(rule["neighbors"].clone()).map_err(broken)?,
+                radius: serde_json::from_value(rule["radius"].clone()).map_err(broken)?,
+                metric: of(&rule["metric"]).map_err(broken)?,
+            },
+            _ => return Err(PyValueError::new_err("this pickle holds no clustering")),
+        };
+        let cols = serde_json::from_value(state["cols"].clone()).map_err(broken)?;
+        Ok(Self { rule, cols })
+    }
+}
+
+fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(
+    arrays: &Bound<'py, PyDict>,
+    name: &str,
+) -> PyResult<T> {
+    let found = arrays.get_item(name)?;
+    let found = found.ok_or_else(|| PyValueError::new_err(format!("the pickle lacks {name}")))?;
+    found.extract().map_err(|_| PyValueError::new_err(format!("the pickle's {name} is damaged")))
+}
+
+fn matrix(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Matrix> {
+    let rows: PyReadonlyArray2<'_, f32> = get(arrays, name)?;
+    let [n, d] = [rows.shape()[0], rows.shape()[1]];
+    let data = rows.as_array().iter().copied().collect();
+    Ok(Matrix::new(n, d, data).expect("an array has as many entries as its shape says"))
+}

@@ -1,0 +1,62 @@
+//! The core's errors as Python's: `ValueError` with the core's sentence, `OSError` for files.
+
+use bridged::cluster::ClusterError;
+use bridged::metrics::MetricError;
+use bridged::{Error, MethodError};
+use pyo3::PyErr;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+
+/// Why work ended without a result.
+pub enum Failure {
+    /// The watch asked for it.
+    Stopped,
+    /// The core says why.
+    Sentence(String),
+    /// A file could not be read or written.
+    File(std::io::Error),
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Stopped => PyKeyboardInterrupt::new_err(()),
+            Failure::Sentence(sentence) => PyValueError::new_err(sentence),
+            Failure::File(error) => error.into(),
+        }
+    }
+}
+
+impl From<ClusterError> for Failure {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Cancelled(_) => Failure::Stopped,
+            other => Failure::Sentence(other.to_string()),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let sentence = error.to_string();
+        match error {
+            Error::Cancelled(_) => Failure::Stopped,
+            Error::Io { source, .. } => Failure::File(std::io::Error::new(source.kind(), sentence)),
+            _ => Failure::Sentence(sentence),
+        }
+    }
+}
+
+impl From<MethodError> for Failure {
+    fn from(error: MethodError) -> Self {
+        match error {
+            MethodError::Cancelled(_) => Failure::Stopped,
+            other => Failure::Sentence(other.to_string()),
+        }
+    }
+}
+
+impl From<MetricError> for Failure {
+    fn from(error: MetricError) -> Self {
+        Failure::Sentence(error.to_string())
+    }
+}

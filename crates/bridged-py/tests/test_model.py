@@ -1,0 +1,283 @@
+"""Bridged Clustering as an estimator: predictions, reasons, files, conventions."""
+
+import inspect
+import json
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import bridged
+from bridged import BalancedKMeans, BridgedClustering
+from bridged._catalogue import _ALL
+
+
+@pytest.fixture(scope="module")
+def model(task):
+    return BridgedClustering(n_clusters=4).fit(task.X, task.Y, task.pairs)
+
+
+def means_by_class(rows, classes):
+    return np.stack([rows[classes == c].mean(axis=0) for c in range(4)])
+
+
+def test_either_side_is_predicted_from_the_other(task, model):
+    expected = means_by_class(task.Y, task.y_class)[task.x_class]
+    np.testing.assert_allclose(model.predict(task.X), expected, atol=1e-4)
+    expected = means_by_class(task.X, task.x_class)[task.y_class]
+    np.testing.assert_allclose(model.predict_reverse(task.Y), expected, atol=1e-4)
+
+
+def test_details_say_why(task, model):
+    found = model.predict(task.X, details=True)
+    np.testing.assert_array_equal(found.value, model.predict(task.X))
+    np.testing.assert_array_equal(found.cluster, model.x_labels_)
+    np.testing.assert_array_equal(found.value, model.y_centers_[found.linked])
+    assert set(found.status) == {"linked"} and set(found.source) == {"link"}
+    assert set(found.support) == {2} and set(found.confidence) == {1.0} and set(found.weight) == {1.0}
+    assert found.answered.all() and len(found) == 120
+    near = found.nearest(3)
+    assert near.rows.shape == near.distances.shape == (120, 3)
+    distance = np.linalg.norm(task.Y[near.rows[5]] - found.value[5], axis=1)
+    np.testing.assert_allclose(near.distances[5], distance, rtol=1e-4)
+    assert (np.diff(near.distances) >= 0).all()
+    assert near.names[0] == [str(r) for r in near.rows[0]]
+    assert list(found.to_pandas()) == found.to_polars().columns
+
+
+def test_votes_of_pairs_that_disagree_are_a_share(task):
+    one, other = np.flatnonzero(task.x_class == 0), np.flatnonzero(task.y_class == 1)
+    pairs = task.pairs + [(int(one[3]), int(other[3]))]
+    found = BridgedClustering(4).fit(task.X, task.Y, pairs).predict(task.X[one[:1]], details=True)
+    assert found.support[0] == 2 and found.confidence[0] == pytest.approx(2 / 3)
+
+
+def test_what_has_no_evidence_is_said(task):
+    pairs = task.pairs[:2]
+    for uncovered, source in (("mean", "mean"), ("nearest", "nearest"), ("abstain", "abstain")):
+        model = BridgedClustering(4, uncovered=uncovered).fit(task.X, task.Y, pairs)
+        found = model.predict(task.X, details=True)
+        lost = found.status == "no evidence"
+        assert lost.sum() == 90 and set(found.source[lost]) == {source}
+        assert np.isnan(found.value[lost]).all() == (uncovered == "abstain")
+        assert (found.confidence[lost] > 0).all() == (uncovered == "nearest")
+        assert any("no pair" in warning for warning in model.warnings_)
+        assert model.score(task.X[:4], task.Y[:4]) <= 0
+    near = found.nearest(2)
+    assert (
+        (near.rows[lost] == -1).all()
+        and np.isnan(near.distances[lost]).all()
+        and near.names[np.flatnonzero(lost)[0]] == []
+    )
+
+
+def test_rows_in_no_cluster_are_noise(task):
+    model = BridgedClustering(cluster=bridged.DBSCAN(eps=1.5)).fit(task.X, task.Y, task.pairs)
+    found = model.predict(np.full((1, 5), 99.0), details=True)
+    assert found.cluster[0] == -1 and found.status[0] == "noise"
+
+
+def test_the_pool_keeps_its_clusters(task):
+    model = BridgedClustering.paper(4).fit(task.X, task.Y, task.pairs)
+    found = model.predict_pool(details=True)
+    np.testing.assert_array_equal(found.cluster, model.x_labels_)
+    assert model.predict_pool(reverse=True).shape == task.X[:90].shape
+
+
+def test_the_bridge_is_a_table_for_every_library(model):
+    bridge = model.bridge_
+    for table in (pd.DataFrame(bridge), bridge.to_pandas()):
+        assert len(table) == 4 and table["rows"].sum() == 120 and set(table["status"]) == {"linked"}
+    for table in (pl.DataFrame(bridge), bridge.to_polars()):
+        assert table.height == 4 and table["support"].sum() == 8
+    assert pa.table(dict(bridge)).num_rows == 4
+    back = model.reverse_bridge_
+    assert (back["linked"][bridge["linked"]] == np.arange(4)).all()
+    assert repr(bridge).startswith("x → y") and repr(back).startswith("y → x")
+    assert len(pickle.loads(pickle.dumps(bridge))) == 4
+
+
+def test_the_picture_is_well_formed_and_needs_no_network(task):
+    from xml.etree import ElementTree
+
+    names = pd.DataFrame(task.X).add_prefix("c").assign(name="<b>&\"'")
+    for bridge in ("majority", "soft"):
+        model = BridgedClustering(4, bridge=bridge, uncovered="nearest").fit(names, task.Y, task.pairs[:5])
+        svg = model.bridge_._repr_html_()
+        tree = ElementTree.fromstring(svg)
+        assert len(tree.findall("{*}rect")) == 8 and tree.findall("{*}path")
+        assert "<script" not in svg and "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+        assert "&lt;b&gt;" in svg
+
+
+def test_diagnostics_are_the_core_s(model):
+    about = model.inspect()
+    assert about["pairs"] == 8 and about["x"]["clusters"] == 4
+    assert about["parameters"]["x"]["cluster"]["method"] == "kmeans"
+    assert model.warnings_ == about["warnings"]
+    assert model.leave_one_out_["x_to_y"]["bridge"] < model.leave_one_out_["x_to_y"]["pool_mean"]
+    assert model.separation_["y"]["ratio"] > 5
+
+
+def test_evaluate_scores_both_directions_and_the_classes(task, model):
+    n = 88
+    scores = model.evaluate(task.X[:n], task.Y[:n], classes=np.array(list("abcd"))[task.x_class[:n]])
+    assert scores["rows"] == n and scores["forward"]["answered"] == n
+    assert scores["forward"]["model"]["mse"] == pytest.approx(-model.score(task.X[:n], task.Y[:n]))
+    assert scores["latent"]["x"]["ami"] == pytest.approx(1.0)
+    assert scores["latent"]["forward"]["accuracy"] == 1.0
+    with pytest.raises(ValueError, match="row i of x and row i of y"):
+        model.evaluate(task.X, task.Y)
+
+
+@pytest.mark.parametrize("cluster", list(_ALL["clusterings"]), ids=lambda e: e["name"])
+@pytest.mark.parametrize("bridge", [e["name"] for e in _ALL["bridges"]])
+def test_every_clustering_goes_with_every_bridge(task, cluster, bridge):
+    model = BridgedClustering(4, cluster=cluster["name"], bridge=bridge).fit(task.X, task.Y, task.pairs)
+    assert np.isfinite(model.predict(task.X)).all()
+
+
+def test_sides_may_differ(task):
+    model = BridgedClustering(
+        5,
+        y_clusters=3,
+        x_cluster=BalancedKMeans(n_init=2),
+        y_cluster="agglomerative",
+        x_scale="pca:2",
+        y_scale="standardize",
+        refine="supervised-centroid",
+        alpha=0.5,
+        pair_rows="apart",
+    ).fit(task.X, task.Y, task.pairs)
+    about = model.inspect()["parameters"]
+    assert about["x"]["cluster"]["k"] == 5 and about["y"]["cluster"]["k"] == 3
+    assert about["x"]["cluster"]["restarts"] == 2 and about["x"]["scale"] == {"pca": {"components": 2}}
+    assert about["refine"] == {"kind": "supervised-centroid", "alpha": {"fixed": 0.5}, "ridge": 1.0}
+    assert about["pair_rows"] == "apart"
+
+
+def test_the_defaults_are_the_core_s():
+    assert json.loads(BridgedClustering()._spec()) == _ALL["defaults"]
+
+
+def test_every_parameter_is_documented():
+    for name in inspect.signature(BridgedClustering).parameters:
+        assert name in BridgedClustering.__doc__, name
+
+
+def test_a_model_can_be_saved_loaded_pickled_and_cloned(task, tmp_path):
+    model = BridgedClustering(
+        x_cluster=bridged.KMeans(4, init=task.X[:4]),
+        y_cluster="gmm",
+        y_clusters=4,
+        y_scale="pca:2",
+        alpha=0.25,
+        refine="supervised",
+        random_state=3,
+    ).fit(task.X, task.Y, task.pairs)
+    model.save(tmp_path / "m.bridged")
+    loaded = bridged.load(tmp_path / "m.bridged")
+    loaded.save(str(tmp_path / "again.bridged"))
+    assert (tmp_path / "m.bridged").read_bytes() == (tmp_path / "again.bridged").read_bytes()
+    for other in (loaded, pickle.loads(pickle.dumps(model)), clone(loaded).fit(task.X, task.Y, task.pairs)):
+        assert other.predict(task.X).tobytes() == model.predict(task.X).tobytes()
+        assert other.bridge_["linked"].tolist() == model.bridge_["linked"].tolist()
+        assert other.random_state == 3 and other._spec() == model._spec()
+
+
+def test_a_refit_forgets_everything(task, model):
+    frame = pd.DataFrame(task.X, columns=list("abcde"))
+    again = clone(model).fit(frame, task.Y, task.pairs)
+    assert again.feature_names_in_.tolist() == list("abcde")
+    again.fit(task.Y, task.X, [(j, i) for i, j in task.pairs])
+    assert again.n_features_in_ == 3 and again.n_features_out_ == 5
+    assert not hasattr(again, "feature_names_in_")
+    np.testing.assert_allclose(again.predict(task.Y), model.predict_reverse(task.Y), atol=1e-4)
+
+
+def test_columns_are_found_by_name(task):
+    frame = pd.DataFrame(task.X, columns=list("abcde"))
+    model = BridgedClustering(4).fit(frame, task.Y, task.pairs)
+    expected = model.predict(task.X)
+    shuffled = frame[list("edcba")].assign(note="x")
+    arrow = pa.Table.from_pandas(shuffled)
+    for table in (shuffled, pl.from_pandas(shuffled), arrow, arrow.to_reader()):
+        np.testing.assert_array_equal(model.predict(table), expected)
+    with pytest.raises(ValueError, match="fitted on the columns a, b, c, d, … .*; c is not in the table"):
+        model.predict(frame.drop(columns="c"))
+
+
+def test_parameters_of_a_clustering_can_be_set_from_outside(task):
+    model = BridgedClustering(cluster=BalancedKMeans(4)).set_params(cluster__n_init=1, n_clusters=3)
+    about = model.fit(task.X, task.Y, task.pairs).inspect()
+    assert about["parameters"]["x"]["cluster"]["restarts"] == 1 and about["x"]["clusters"] == 3
+
+
+def test_threads_change_no_bit(task):
+    fits = [BridgedClustering(4, threads=t).fit(task.X, task.Y, task.pairs) for t in (1, 4)]
+    assert pickle.dumps(fits[0]._model) == pickle.dumps(fits[1]._model)
+
+
+def test_nothing_can_be_asked_before_a_fit(task):
+    model = BridgedClustering(2)
+    for ask in ("inspect", "predict_pool"):
+        with pytest.raises(NotFittedError):
+            getattr(model, ask)()
+    for ask in ("predict", "predict_reverse"):
+        with pytest.raises(NotFittedError):
+            getattr(model, ask)(task.X)
+    for attribute in ("bridge_", "warnings_", "leave_one_out_"):
+        with pytest.raises(NotFittedError):
+            getattr(model, attribute)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"n_clusters": 500}, "cannot cluster x: `k` must be between 1 and 120"),
+        ({"n_clusters": "7"}, "`n_clusters` must be at least 1, got '7'"),
+        ({"cluster": "kmedoids"}, "there is no clustering `kmedoids`; there are kmeans, balanced"),
+        ({"cluster": 3}, "`cluster` must be the name of a clustering"),
+        ({"bridge": "covered"}, "there is no bridge `covered`; there are majority"),
+        ({"bridge": {"rule": "soft", "heat": 1}}, "`soft` has no `heat`"),
+        ({"scale": "pca:many"}, "`scale` must be none, standardize, l2, or pca:N"),
+        ({"scale": "pca:99"}, "`pca` must be between 1 and"),
+        ({"uncovered": "guess"}, "unknown variant `guess`"),
+        ({"alpha": 2.0}, "`alpha` must be between 0 and 1"),
+        ({"ridge": -1.0}, "`ridge` must be a positive number"),
+        ({"keep_rows": "no"}, "`keep_rows` must be True or False"),
+    ],
+)
+def test_a_bad_parameter_is_refused_in_a_sentence(task, parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        BridgedClustering(**{"n_clusters": 4, **parameters}).fit(task.X, task.Y, task.pairs)
+
+
+def test_bad_rows_are_refused_in_a_sentence(task, model):
+    with pytest.raises(ValueError, match="two pools"):
+        BridgedClustering(2).fit(task.X)
+    bad = task.Y.copy()
+    bad[4, 1] = np.inf
+    with pytest.raises(ValueError, match="y holds NaN or infinity in row 4, column 1"):
+        BridgedClustering(2).fit(task.X, bad, task.pairs)
+    with pytest.raises(ValueError, match="the rows have 3 columns, but the model's x side has 5"):
+        model.predict(task.Y)
+    with pytest.raises(ValueError, match="holds no rows"):
+        lean = BridgedClustering(4, keep_rows=False).fit(task.X, task.Y, task.pairs)
+        lean.predict(task.X, details=True).nearest(1)
+
+
+def test_a_bad_file_is_an_error_not_a_crash(task, model, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        bridged.load(tmp_path / "none.bridged")
+    with pytest.raises(OSError, match="is a directory"):
+        model.save(tmp_path)
+    (tmp_path / "bad.bridged").write_bytes(os.urandom(500))
+    with pytest.raises(ValueError, match="not a usable bridged model"):
+        bridged.load(tmp_path / "bad.bridged")

@@ -1,0 +1,59 @@
+//! A model in words and counts: what `bridged inspect --json` prints and Python's `inspect` gives.
+
+use crate::model::{BridgedModel, Direction};
+use crate::side::Side;
+use serde_json::{Value, json};
+
+impl BridgedModel {
+    /// Everything in a model that is not a vector.
+    pub fn describe(&self) -> Value {
+        let mut routes = serde_json::Map::new();
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let route = self.route(direction);
+            let (from, to) = (direction.input(), direction.output());
+            routes.insert(
+                format!("{from}_to_{to}"),
+                json!({
+                    "links": route.bridge.links,
+                    "answers": route.answers[..self.from(direction).k()],
+                    "alpha": route.alpha,
+                    "leave_one_out": route.check,
+                }),
+            );
+        }
+        let votes: Vec<Value> = self
+            .votes
+            .cells()
+            .iter()
+            .map(|c| json!({"x": c.x, "y": c.y, "pairs": c.count, "evidence": c.evidence}))
+            .collect();
+        json!({
+            "format": crate::persist::VERSION,
+            "parameters": self.spec,
+            "seed": self.seed,
+            "x": side(&self.x),
+            "y": side(&self.y),
+            "pairs": self.pairs.len(),
+            "votes": votes,
+            "bridge": routes,
+            "warnings": self.warnings(),
+        })
+    }
+}
+
+fn side(side: &Side) -> Value {
+    let clustering = &side.clustering;
+    json!({
+        "rows": clustering.labels.len(),
+        "columns": side.cols(),
+        "vector": side.names.vector,
+        "carried": side.names.texts.iter().map(|t| &t.name).collect::<Vec<_>>(),
+        "rows_kept": side.rows.is_some(),
+        "clusters": side.k(),
+        "sizes": clustering.sizes,
+        "inertia": clustering.inertia,
+        "iterations": clustering.iterations,
+        "converged": clustering.converged,
+        "separation": side.separation,
+    })
+}

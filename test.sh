@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Every test: the Rust crates, then the Python package, built into an environment of its own under
+# the target directory. Needs Rust, Python 3.10 or later with venv, and a package index for pip.
+set -euo pipefail
+cd "$(dirname "$0")"
+python="${PYTHON:-python3}"
+target="$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)"
+environment="$target/python-tests"
+
+cargo test
+
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    echo "error: the tests of the Python package need Python 3.10 or later; set PYTHON to one" >&2
+    exit 1
+fi
+if ! "$environment/bin/python" -m pip --version >/dev/null 2>&1; then
+    rm -rf "$environment"
+    if ! "$python" -m venv "$environment"; then
+        echo "error: $python cannot make an environment; on Debian and Ubuntu: apt install python3-venv" >&2
+        exit 1
+    fi
+fi
+# The dev profile and the same target directory: little is compiled twice.
+CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --config-settings=build-args=--profile=dev '.[test]'
+BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest
