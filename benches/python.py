@@ -42,7 +42,8 @@ def contenders(k, start, rows, *, balanced):
     yield "`bridged.KMeans`", bridged.KMeans(**common, threads=THREADS)
     if balanced:
         sizes = {"size_min": least, "size_max": most}
-        yield "`KMeansConstrained`, equal sizes", KMeansConstrained(**common, **sizes, n_jobs=THREADS)
+        # There is one start, so n_jobs would not help it.
+        yield "`KMeansConstrained`, equal sizes", KMeansConstrained(**common, **sizes)
         yield "`bridged.BalancedKMeans`, equal sizes", bridged.BalancedKMeans(**common, **sizes, threads=THREADS)
 
 
