@@ -5,7 +5,7 @@ use super::svg::escape;
 use std::fmt::Write;
 
 /// A table without a chart is open up to so many rows.
-const OPEN_ROWS: usize = 24;
+const OPEN_ROWS: usize = 40;
 
 pub fn page(title: &str, sections: &[Section]) -> String {
     let mut out = String::new();

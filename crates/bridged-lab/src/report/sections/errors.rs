@@ -1,7 +1,7 @@
 //! How errors are distributed, by the number of pairs a group.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, field, relative, scores};
+use crate::report::bench::{Bench, Part, field, mean, range, relative, scores, setting_name};
 use crate::report::charts::boxes::{Row, boxes, summary};
 use crate::report::page::{Cell, Colour, Figure, Section, Table, digits};
 
@@ -10,6 +10,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
     let mut figures = Vec::new();
     for setting in [Setting::Transductive, Setting::Inductive] {
         let parts = bench.parts(setting);
+        figures.extend(means(bench, &parts, setting));
         let mut table = Table::new([
             "experiment",
             "method",
@@ -65,6 +66,35 @@ pub fn section(bench: &Bench) -> Option<Section> {
             .into(),
         figures,
     })
+}
+
+/// One row a method, one column an experiment: the mean error over all draws that a method ran on.
+fn means(bench: &Bench, parts: &[Part<'_>], setting: Setting) -> Option<Figure> {
+    let columns = ["method".to_string()].into_iter().chain(parts.iter().map(Part::label));
+    let mut table = Table::new(columns);
+    let of = |part: &Part<'_>, method: &str| mean(part.of(method), relative);
+    let methods = bench.methods();
+    let best: Vec<f64> = parts
+        .iter()
+        .map(|p| methods.iter().filter_map(|m| of(p, m)).map(|i| i.value).fold(f64::NAN, f64::min))
+        .collect();
+    for method in methods {
+        let mut row = vec![Cell::from(method)];
+        row.extend(parts.iter().zip(&best).map(|(part, best)| match of(part, method) {
+            None => Cell::number("–"),
+            Some(i) => {
+                let runs = part.of(method).count();
+                let tip = format!("95 %: {}, {runs} runs", range(i));
+                Cell::number(format!("{:.3}", i.value)).strong(i.value == *best).tip(tip)
+            }
+        }));
+        table.row(row);
+    }
+    let name = setting_name(setting);
+    let caption = format!(
+        "Mean error ÷ mean's, {name}; slow methods ran on fewer draws. The least of a column is bold."
+    );
+    (!parts.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
 fn rows(part: &Part<'_>, heroes: &[&'static str]) -> Vec<Row> {
