@@ -35,6 +35,9 @@ pub fn run(args: &Args) -> Result<()> {
         writeln!(out)?;
     }
     bridge_view::print_checks(&model, &mut out)?;
+    writeln!(out)?;
+    bridge_view::print_verdict(&model, &mut out)?;
+    bridge_view::print_contradictions(&model, show, &mut out)?;
     bridge_view::print_warnings(&model, &mut out)?;
     Ok(())
 }
@@ -52,6 +55,8 @@ pub fn to_json(model: &BridgedModel) -> Value {
                 "answers": route.answers[..model.from(direction).k()],
                 "alpha": route.alpha,
                 "leave_one_out": route.check,
+                "reliability": route.bridge.reliability,
+                "verdict": model.verdict(direction),
             }),
         );
     }
@@ -70,6 +75,7 @@ pub fn to_json(model: &BridgedModel) -> Value {
         "pairs": model.pairs.len(),
         "votes": votes,
         "bridge": routes,
+        "contradictions": model.contradictions(20),
         "warnings": model.warnings(),
     })
 }
