@@ -98,7 +98,7 @@ pub fn print(
     grid.print(out)
 }
 
-/// A line for each target, the heaviest first; more than three are cut.
+/// A line for each target, the heaviest first; more than three are cut, and what is below a tenth.
 fn right_side(
     link: &Link,
     to: &Side,
@@ -119,7 +119,8 @@ fn right_side(
         let rows = count(to.clustering.sizes[t.cluster as usize] as usize);
         [mark, t.cluster.to_string(), rows, examples(to, t.cluster, column)]
     };
-    link.targets.iter().take(3).map(line).collect()
+    let shown = link.targets.iter().enumerate().filter(|(i, t)| *i == 0 || t.weight >= 0.1);
+    shown.take(3).map(|(_, t)| line(t)).collect()
 }
 
 /// Prints what the model knows about its own quality.
@@ -170,6 +171,60 @@ pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()>
             applies.to_string(),
         ]);
     }
+    grid.print(out)
+}
+
+/// Prints what to expect of each direction, with the evidence.
+pub fn print_verdict(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
+    let mut grid = Grid::new(&[
+        ("will it work?", Align::Left),
+        ("verdict", Align::Left),
+        ("error ÷ constant", Align::Right),
+        ("by chance", Align::Right),
+        ("rows covered", Align::Right),
+        ("clarity", Align::Right),
+        ("reliability", Align::Right),
+    ]);
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let ((from, to), verdict) = (sides(direction), model.verdict(direction));
+        grid.row(vec![
+            format!("{to} from {from}"),
+            verdict.grade.name().to_string(),
+            verdict.error.map_or("–".to_string(), |e| format!("{e:.2}")),
+            format!("{:.3}", verdict.chance),
+            percent(verdict.covered),
+            format!("{:.2} · {:.2}", verdict.clarity.0, verdict.clarity.1),
+            verdict.reliability.map_or("–".to_string(), |q| format!("{q:.2}")),
+        ]);
+    }
+    grid.print(out)
+}
+
+/// Prints the pairs that the others contradict most, if there are any.
+pub fn print_contradictions(
+    model: &BridgedModel,
+    show: Show<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let found = model.contradictions(5);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut grid = Grid::new(&[
+        ("pairs that contradict the others", Align::Left),
+        ("", Align::Left),
+        ("likelier than by chance", Align::Right),
+    ]);
+    for c in found {
+        let (x, y) = model.pairs[c.pair];
+        grid.row(vec![
+            cut(&model.x.title(x as usize, show.x), MEMBERS),
+            cut(&model.y.title(y as usize, show.y), MEMBERS),
+            format!("× {:.2}", c.agreement),
+        ]);
+    }
+    writeln!(out)?;
     grid.print(out)
 }
 

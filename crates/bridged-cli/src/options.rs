@@ -65,10 +65,16 @@ pub fn alpha(text: &str) -> Result<Alpha, String> {
     number.map(Alpha::Fixed).ok_or_else(|| "give auto, or a number from 0 to 1".to_string())
 }
 
-/// `none`, `supervised` or `supervised-centroid`.
+/// A probability.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+    number.ok_or_else(|| "give a number from 0 to 1".to_string())
+}
+
+/// `none`, `supervised`, `supervised-centroid` or `residual`.
 pub fn refine(text: &str) -> Result<RefineKind, String> {
     serde_json::from_value(Value::from(text))
-        .map_err(|_| "give none, supervised or supervised-centroid".to_string())
+        .map_err(|_| "give none, supervised, supervised-centroid or residual".to_string())
 }
 
 /// Sets parameters by name: `restarts=3`, `x.cluster.linkage=average`.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The variants of Bridged Clustering, the paper's own first.
 pub const VARIANTS: &[Entry] = &[
     Entry { name: "bridged", about: "as in the paper: balanced k-means, majority vote" },
+    Entry { name: "bridged-posterior", about: "posterior bridge and residual map, the default" },
     Entry { name: "bridged-margin", about: "margin-based vote" },
     Entry { name: "bridged-hungarian", about: "one-to-one vote" },
     Entry { name: "bridged-soft", about: "soft bridging" },
@@ -52,6 +53,10 @@ impl Contender {
         let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(1) };
         match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
             "" => {}
+            "posterior" => {
+                spec.bridge = BridgeSpec::named("posterior")?;
+                spec.refine = Refine::residual();
+            }
             "supervised" => spec.refine = refine(RefineKind::Supervised),
             "supervised-centroid" => spec.refine = refine(RefineKind::SupervisedCentroid),
             other => match (BridgeSpec::named(other), ClusterSpec::named(other)) {

@@ -107,6 +107,12 @@ impl Model {
         Ok((rows.into_pyarray(py).reshape(shape)?, distances.into_pyarray(py).reshape(shape)?))
     }
 
+    /// The squared radius of a ball that holds the true output with probability `level`, ÷ the
+    /// expected error of the prediction.
+    fn ball(&self, reverse: bool, level: f64) -> PyResult<f64> {
+        Ok(self.model.ball(direction(reverse), level).map_err(Failure::from)?)
+    }
+
     /// The scores on aligned rows, as JSON.
     fn evaluate(
         &self,
@@ -216,9 +222,11 @@ impl Model {
             let for_b: u32 = cells.iter().filter(|c| c.y == b).map(|c| c.count).sum();
             f64::from(for_b) / f64::from(all.max(1))
         };
+        let knows = self.model.route(direction(reverse)).bridge.reliability.is_some();
         let mut linked = Vec::with_capacity(n);
         let mut weight = Vec::with_capacity(n);
         let mut confidence = Vec::with_capacity(n);
+        let mut expected_error = Vec::with_capacity(n);
         let mut support = Vec::with_capacity(n);
         let (mut status, mut statuses) = (Vec::with_capacity(n), Vec::new());
         let mut source = Vec::with_capacity(n);
@@ -231,9 +239,15 @@ impl Model {
                 Source::Mean => (2, found.clusters[i]),
                 Source::Abstain => (3, found.clusters[i]),
             };
-            linked.push(best.map_or(-1, |t| t.cluster as i32));
+            let sure = found.confidence(i);
+            let (to, how) = match knows {
+                true => (sure.cluster, sure.probability),
+                false => (best.map(|t| t.cluster), best.map_or(0.0, |t| share(by, t.cluster))),
+            };
+            linked.push(to.map_or(-1, |cluster| cluster as i32));
             weight.push(best.map_or(f64::NAN, |t| t.weight));
-            confidence.push(best.map_or(0.0, |t| share(by, t.cluster)));
+            confidence.push(how);
+            expected_error.push(sure.error);
             support.push(answer.support);
             status.push(position(&mut statuses, answer.status.name()));
             source.push(kind);
@@ -242,6 +256,7 @@ impl Model {
         report.set_item("linked", linked.into_pyarray(py))?;
         report.set_item("weight", weight.into_pyarray(py))?;
         report.set_item("confidence", confidence.into_pyarray(py))?;
+        report.set_item("expected_error", expected_error.into_pyarray(py))?;
         report.set_item("support", support.into_pyarray(py))?;
         report.set_item("status", status.into_pyarray(py))?;
         report.set_item("statuses", statuses)?;

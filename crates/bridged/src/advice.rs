@@ -1,6 +1,6 @@
 //! What a person should know before trusting a model, in plain sentences.
 
-use crate::bridge::LinkStatus;
+use crate::bridge::{LinkStatus, Reading};
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
 use crate::spec::Uncovered;
@@ -70,8 +70,15 @@ impl BridgedModel {
         if let Some(clusters) = with(&[LinkStatus::NoEvidence]) {
             warnings.push(format!("{clusters} have no pair; {instead}."));
         }
+        let mixed = self.route(direction).reading != Reading::Cluster;
         if let Some(clusters) = with(&[LinkStatus::Outvoted]) {
+            let instead = if mixed { "they lean to what those leave" } else { &instead };
             warnings.push(format!("{clusters} lost their votes to other clusters; {instead}."));
+        }
+        if let Some(clusters) = with(&[LinkStatus::Eliminated]).filter(|_| mixed) {
+            warnings.push(format!(
+                "{clusters} have no pair; rows in them get a mixture of what the others leave."
+            ));
         }
         if let Some(clusters) = with(&[LinkStatus::Tied]) {
             warnings.push(format!(

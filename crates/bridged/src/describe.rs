@@ -18,6 +18,8 @@ impl BridgedModel {
                     "answers": route.answers[..self.from(direction).k()],
                     "alpha": route.alpha,
                     "leave_one_out": route.check,
+                    "reliability": route.bridge.reliability,
+                    "verdict": self.verdict(direction),
                 }),
             );
         }
@@ -36,6 +38,7 @@ impl BridgedModel {
             "pairs": self.pairs.len(),
             "votes": votes,
             "bridge": routes,
+            "contradictions": self.contradictions(20),
             "warnings": self.warnings(),
         })
     }

@@ -98,6 +98,19 @@ pub enum Error {
         /// What it was.
         got: f64,
     },
+    /// More certainty than the pairs allow.
+    #[error(
+        "with {pairs} pairs that can be left out, no ball can promise {level}: the highest level is \
+         {highest:.3}; ask for that or less, or give more pairs"
+    )]
+    LevelTooHigh {
+        /// Pairs that were left out in turn and answered.
+        pairs: usize,
+        /// What was asked for.
+        level: f64,
+        /// What can be promised at most.
+        highest: f64,
+    },
     /// The model was saved without the rows of its pools.
     #[error(
         "this model holds no rows to look up; fit it again with the rows kept to get real rows \

@@ -7,6 +7,10 @@
 //! 3. predict the mean of the linked cluster                    ŷ(x) = mean of y cluster Â(ĉ_X(x))
 //! ```
 //!
+//! By default the vote is a posterior ([`bridge::Posterior`]): every link has a probability, and what
+//! is predicted is the mean over all of them, which slides to the mean of y where the pairs say little.
+//! [`BridgedClustering::voting`] and [`BridgedClustering::paper`] vote as the paper does.
+//!
 //! This is the method of "Bridged Clustering: Semi-Supervised Sparse Bridging" with all of its
 //! variants, and with an explicit answer where the paper leaves one open: a cluster without a pair
 //! is *no evidence*, a draw is *tied*, and both are visible in the model and in every prediction.
@@ -24,7 +28,7 @@
 //! let model = BridgedClustering::with_k(2).fit(problem, Seed(0), &Silent)?;
 //! let new = Matrix::from_rows(&[[0.1, 0.0], [9.0, 9.1]]);
 //! let prediction = model.predict(Direction::Forward, new.view())?;
-//! assert_eq!(prediction.values.data(), [50.0, 90.0]);
+//! assert!((prediction.values.row(0)[0] - 50.0).abs() < 1.0 && prediction.values.row(1)[0] > 89.0);
 //! assert_eq!(prediction.answer(0).support, 1);
 //! # Ok::<(), bridged::Error>(())
 //! ```
@@ -33,14 +37,17 @@
 //! |---|---|
 //! | [`cluster`] | clustering algorithms, the trait, the one list |
 //! | [`bridge`] | votes, links, the rules, the one list |
-//! | [`scale`], [`refine`] | what happens before the clustering and after the bridge |
+//! | [`blur`] | soft memberships, shrunk means |
+//! | [`scale`], [`refine`], [`residual`] | what happens before the clustering and after the bridge |
 //! | [`metrics`] | errors, agreement with classes, bridging accuracy |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`synth`] | mixtures to try things on |
 
 mod advice;
+pub mod blur;
 pub mod bridge;
 pub mod cluster;
+mod confidence;
 mod describe;
 mod error;
 mod evaluate;
@@ -51,14 +58,17 @@ mod model;
 mod persist;
 mod problem;
 pub mod refine;
+pub mod residual;
 mod route;
 pub mod scale;
 pub mod separation;
 mod side;
 mod spec;
 pub mod synth;
+mod verdict;
 
 pub use bridged_math as math;
+pub use confidence::{Confidence, quantile};
 pub use error::Error;
 pub use evaluate::{Agreement, Evaluation, Latent, Scores};
 pub use leave_one_out::LeaveOneOut;
@@ -69,3 +79,4 @@ pub use problem::{Pairs, Problem};
 pub use route::{Answer, Route, Source};
 pub use side::{Names, Side, TextColumn};
 pub use spec::{BridgedClustering, KeepRows, PairRows, SideSpec, Uncovered};
+pub use verdict::{Contradiction, Grade, Verdict};

@@ -1,13 +1,14 @@
 //! The fitted model: both sides, the votes, and a route in each direction.
 
 use crate::Error;
-use crate::bridge::{BridgeRule, PairVote, Votes};
-use crate::leave_one_out::leave_one_out;
+use crate::bridge::{BridgeRule, PairVote, Reading, Votes};
+use crate::confidence::{Confidence, calibration, quantile};
+use crate::leave_one_out::{Checked, leave_one_out, left_out};
 use crate::problem::Problem;
 use crate::refine::{Alpha, Refine, RefineKind};
 use crate::route::{Answer, Examples, Route, Source, anchor, answers, centroid_pairs, local_map};
 use crate::scale::Scaled;
-use crate::side::Side;
+use crate::side::{PairRow, Side};
 use crate::spec::{BridgedClustering, PairRows};
 use bridged_math::neighbors::Neighbors;
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
@@ -71,7 +72,7 @@ pub struct Prediction {
     /// The input cluster of each row, or [`NOISE`](crate::cluster::NOISE).
     pub clusters: Vec<u32>,
     answers: Vec<Answer>,
-    positions: Vec<u32>,
+    rows: Vec<(u32, Confidence)>,
 }
 
 /// A real row near a predicted value.
@@ -96,7 +97,12 @@ impl Prediction {
 
     /// Why row `i` is answered as it is: targets, weights, support, status.
     pub fn answer(&self, i: usize) -> &Answer {
-        &self.answers[self.positions[i] as usize]
+        &self.answers[self.rows[i].0 as usize]
+    }
+
+    /// How sure row `i` is.
+    pub fn confidence(&self, i: usize) -> Confidence {
+        self.rows[i].1
     }
 
     /// Whether row `i` has a value.
@@ -126,18 +132,19 @@ impl BridgedClustering {
 
         let stage = Stage::begin(watch, "bridge", Some(2))?;
         let (x_votes, y_votes) = (x.pair_rows(problem.x, &x_rows), y.pair_rows(problem.y, &y_rows));
-        let pairs = x_votes.iter().zip(&y_votes);
+        let vote = |(a, b): (&PairRow, &PairRow)| PairVote {
+            x: a.label,
+            y: b.label,
+            x_depth: a.depth,
+            y_depth: b.depth,
+        };
+        let reading = self.bridge.reading();
         let votes = Votes {
-            pairs: pairs
-                .map(|(a, b)| PairVote {
-                    x: a.label,
-                    y: b.label,
-                    x_depth: a.depth,
-                    y_depth: b.depth,
-                })
-                .collect(),
+            pairs: x_votes.iter().zip(&y_votes).map(vote).collect(),
             x_sizes: x.clustering.sizes.clone(),
             y_sizes: y.clustering.sizes.clone(),
+            x_members: x.memberships(problem.x, &x_rows, reading),
+            y_members: y.memberships(problem.y, &y_rows, reading),
         };
         let forward = self.route(problem, &votes, &x, &y);
         stage.step(1)?;
@@ -163,19 +170,29 @@ impl BridgedClustering {
     }
 
     fn route(&self, problem: Problem<'_>, votes: &Votes, from: &Side, to: &Side) -> Route {
-        let bridge = self.bridge.link(votes);
+        let reading = self.bridge.reading();
+        let (bridge, held_out) = match reading {
+            Reading::Cluster => (self.bridge.link(votes), Vec::new()),
+            Reading::Mixture { .. } => {
+                self.bridge.link_held_out(votes, &left_out(votes.pairs.len()))
+            }
+        };
         let inputs = problem.x.select(problem.pairs.iter().map(|(x, _)| x));
         let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
         let scaled = from.scaler.apply(inputs.view());
         let examples = Examples { from: scaled.view(), to: outputs.view(), votes: &votes.pairs };
-        let checked = leave_one_out(self, votes, from, to, &examples);
+        let checked = leave_one_out(self, votes, from, to, &examples, &held_out);
         let fixed = match self.refine.alpha {
             Alpha::Fixed(alpha) => alpha,
             Alpha::Auto => 0.0,
         };
         let alpha = match self.refine.kind {
             RefineKind::None => 0.0,
-            _ => checked.as_ref().map_or(fixed, |(_, alpha)| *alpha),
+            _ => checked.as_ref().map_or(fixed, |c| c.alpha),
+        };
+        let (check, residual) = match checked {
+            Some(Checked { check, residual, .. }) => (Some(check), residual),
+            None => (None, None),
         };
         let mut maps = BTreeMap::new();
         if alpha > 0.0 {
@@ -196,9 +213,11 @@ impl BridgedClustering {
         Route {
             answers: answers(&bridge, self.uncovered, from),
             bridge,
+            reading,
             maps,
+            residual: residual.filter(|_| alpha > 0.0),
             alpha,
-            check: checked.map(|(check, _)| check),
+            check,
         }
     }
 }
@@ -258,9 +277,32 @@ impl BridgedModel {
 
     fn answer(&self, direction: Direction, scaled: &Scaled<'_>, clusters: Vec<u32>) -> Prediction {
         let (from, to, route) = (self.from(direction), self.to(direction), self.route(direction));
-        let (values, positions) =
-            route.predict(from, to, scaled.view(), &clusters, self.spec.uncovered);
-        Prediction { values, clusters, answers: route.answers.clone(), positions }
+        let (values, rows) = route.predict(from, to, scaled.view(), &clusters, self.spec.uncovered);
+        Prediction { values, clusters, answers: route.answers.clone(), rows }
+    }
+
+    /// The radius of a ball around each predicted value that holds the true one with probability
+    /// `level`, if new rows come like the pairs did. The pairs limit what can be promised.
+    pub fn radii(
+        &self,
+        direction: Direction,
+        prediction: &Prediction,
+        level: f64,
+    ) -> Result<Vec<f64>, Error> {
+        let factor = self.ball(direction, level)?;
+        let radius = |i: usize| (factor * prediction.confidence(i).error).sqrt();
+        Ok((0..prediction.len()).map(radius).collect())
+    }
+
+    /// The squared radius of such a ball ÷ the expected error of the prediction that it is around.
+    pub fn ball(&self, direction: Direction, level: f64) -> Result<f64, Error> {
+        let scores = self.route(direction).check.as_ref().map_or(&[][..], |c| &c.scores);
+        let factor = quantile(scores, level).map_err(|highest| Error::LevelTooHigh {
+            pairs: scores.len(),
+            level,
+            highest,
+        })?;
+        Ok(factor * self.to(direction).cols() as f64 / calibration(scores))
     }
 
     /// For each predicted value, the `n` real rows of the other pool that are nearest to it, in the

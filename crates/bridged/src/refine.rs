@@ -27,6 +27,13 @@ pub struct Refine {
     pub ridge: f64,
 }
 
+impl Refine {
+    /// The map of what the bridge leaves unexplained, as the default method uses it.
+    pub fn residual() -> Self {
+        Self { kind: RefineKind::Residual, alpha: Alpha::Auto, ridge: 4.0 }
+    }
+}
+
 impl Default for Refine {
     fn default() -> Self {
         Self { kind: RefineKind::None, alpha: Alpha::Auto, ridge: 1.0 }
@@ -44,6 +51,9 @@ pub enum RefineKind {
     Supervised,
     /// Those pairs and the linked centroids of all clusters.
     SupervisedCentroid,
+    /// One map for all clusters, of what the bridge leaves unexplained: see
+    /// [`Residual`](crate::residual::Residual).
+    Residual,
 }
 
 /// How far predictions follow the map, 0 to 1.

@@ -1,9 +1,11 @@
 //! One direction of a model: from the clusters of one side to values of the other.
 
-use crate::bridge::{Bridge, Link, LinkStatus, PairVote, Target};
+use crate::bridge::{Bridge, Link, LinkStatus, Means, PairVote, Reading, Target};
 use crate::cluster::NOISE;
+use crate::confidence::{Confidence, Expected};
 use crate::leave_one_out::LeaveOneOut;
 use crate::refine::{Anchor, LocalMap, RefineKind};
+use crate::residual::{Residual, to_f32};
 use crate::side::Side;
 use crate::spec::Uncovered;
 use bridged_math::distance::squared_distance;
@@ -16,10 +18,14 @@ use std::collections::BTreeMap;
 pub struct Route {
     /// What the votes say.
     pub bridge: Bridge,
+    /// How predictions read it.
+    pub reading: Reading,
     /// What is predicted: one answer for each input cluster, then those for noise.
     pub answers: Vec<Answer>,
     /// Cluster-wise maps by (input cluster, output cluster).
     pub maps: BTreeMap<(u32, u32), LocalMap>,
+    /// The map of what the bridge leaves unexplained.
+    pub residual: Option<Residual>,
     /// How far predictions follow the maps.
     pub alpha: f64,
     /// How well the pairs predict each other; `None` with fewer than two.
@@ -140,7 +146,7 @@ pub(crate) fn local_map(
     left_out: Option<usize>,
     centroids: &[(Vec<f32>, Vec<f32>)],
 ) -> Option<LocalMap> {
-    if kind == RefineKind::None {
+    if matches!(kind, RefineKind::None | RefineKind::Residual) {
         return None;
     }
     let in_cell =
@@ -189,8 +195,8 @@ pub(crate) fn blend(targets: &[Target], values: &Matrix) -> Vec<f32> {
 }
 
 impl Route {
-    /// Values for rows (already scaled) that lie in the given input clusters, and the position of
-    /// each row's answer.
+    /// Values for rows (already scaled) that lie in the given input clusters, the position of each
+    /// row's answer, and how sure it is.
     pub(crate) fn predict(
         &self,
         from: &Side,
@@ -198,8 +204,11 @@ impl Route {
         scaled: MatrixRef<'_>,
         clusters: &[u32],
         uncovered: Uncovered,
-    ) -> (Matrix, Vec<u32>) {
+    ) -> (Matrix, Vec<(u32, Confidence)>) {
         let k = from.k() as u32;
+        let expected = self.expected(to);
+        let of_answers: Vec<Confidence> =
+            self.answers.iter().map(|a| expected.of(&dense(&a.targets, to.k()))).collect();
         let bases: Vec<Vec<f32>> = self
             .answers
             .iter()
@@ -217,28 +226,67 @@ impl Route {
             NOISE => k,
             cluster => cluster,
         };
+        let mixed = self.mixed(to);
         let mut values = Matrix::zeros(clusters.len(), to.cols());
         let positions = chunks::map_blocks_mut(values.data_mut(), to.cols(), |range, out| {
             let mut positions = Vec::with_capacity(range.len());
             for (i, row) in range.zip(out.chunks_exact_mut(to.cols())) {
                 let position = answer_of(i);
-                row.copy_from_slice(&bases[position as usize]);
-                self.refine(
-                    from,
-                    to,
-                    scaled.row(i),
-                    clusters[i],
-                    &self.answers[position as usize],
-                    row,
-                );
-                positions.push(position);
+                let answer = &self.answers[position as usize];
+                let confidence = match self.reading {
+                    Reading::Mixture { temperature, .. } if answer.source == Source::Link => {
+                        let (clustering, label) = (&from.clustering, clusters[i]);
+                        let mut members = Vec::with_capacity(mixed.len());
+                        let x = scaled.row(i);
+                        from.blur.push_members(clustering, x, label, temperature, &mut members);
+                        mix(&members, &mixed, row);
+                        expected.of(&self.shares(&members, to.k()))
+                    }
+                    _ => {
+                        row.copy_from_slice(&bases[position as usize]);
+                        of_answers[position as usize]
+                    }
+                };
+                self.refine(from, to, scaled.row(i), clusters[i], answer, row);
+                positions.push((position, confidence));
             }
             positions
         });
         (values, positions.concat())
     }
 
-    /// Adds α Σ_j w_j (f_ij(x) − μ_j).
+    /// Σ_i p_i P(j|i).
+    fn shares(&self, members: &[f64], k: usize) -> Vec<f64> {
+        let mut shares = vec![0.0; k];
+        for (p, link) in members.iter().zip(&self.bridge.links).filter(|(p, _)| **p > 0.0) {
+            link.targets.iter().for_each(|t| shares[t.cluster as usize] += p * t.weight);
+        }
+        shares
+    }
+
+    /// What expected errors of this direction are computed from.
+    fn expected(&self, to: &Side) -> Expected {
+        let means = match self.reading {
+            Reading::Cluster => Means::Plain,
+            Reading::Mixture { means, .. } => means,
+        };
+        let scores = self.check.as_ref().map_or(&[][..], |c| &c.scores);
+        Expected::new(to, means).calibrated(scores)
+    }
+
+    /// What each input cluster is answered with where rows belong to several, (kx, d'):
+    /// Σ_j P(j|i) (m + kept_j (μ_j − m)).
+    fn mixed(&self, to: &Side) -> Vec<Vec<f64>> {
+        let Reading::Mixture { means, .. } = self.reading else { return Vec::new() };
+        let kept = to.blur.kept(means);
+        let mix = |link: &Link| {
+            let shares = link.targets.iter().map(|t| (t.cluster as usize, t.weight));
+            towards(&to.mean, shares.map(|(j, w)| (to.values.row(j), w * kept[j])))
+        };
+        self.bridge.links.iter().map(mix).collect()
+    }
+
+    /// Adds α Σ_j w_j (f_ij(x) − μ_j), and α g(x).
     fn refine(
         &self,
         from: &Side,
@@ -248,8 +296,13 @@ impl Route {
         answer: &Answer,
         value: &mut [f32],
     ) {
-        if self.alpha == 0.0 {
+        if self.alpha == 0.0 || answer.source == Source::Abstain {
             return;
+        }
+        if let Some(map) = &self.residual {
+            for (v, o) in value.iter_mut().zip(map.offset(x)) {
+                *v = to_f32(f64::from(*v) + self.alpha * o);
+            }
         }
         for t in &answer.targets {
             if let Some(map) = self.maps.get(&(cluster, t.cluster)) {
@@ -260,6 +313,36 @@ impl Route {
             }
         }
     }
+}
+
+/// The weight of each of k clusters; empty where there is no target.
+pub(crate) fn dense(targets: &[Target], k: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; if targets.is_empty() { 0 } else { k }];
+    targets.iter().for_each(|t| weights[t.cluster as usize] = t.weight);
+    weights
+}
+
+/// m + Σ_j w_j (μ_j − m) for values μ_j with their weights.
+pub(crate) fn towards<'a>(
+    mean: &[f32],
+    shares: impl Iterator<Item = (&'a [f32], f64)>,
+) -> Vec<f64> {
+    let mut sum: Vec<f64> = mean.iter().map(|&m| f64::from(m)).collect();
+    for (value, weight) in shares {
+        for (s, (&v, &m)) in sum.iter_mut().zip(value.iter().zip(mean)) {
+            *s += weight * (f64::from(v) - f64::from(m));
+        }
+    }
+    sum
+}
+
+/// Σ_i p_i · row i.
+fn mix(members: &[f64], rows: &[Vec<f64>], out: &mut [f32]) {
+    let mut sum = vec![0.0; out.len()];
+    for (p, row) in members.iter().zip(rows).filter(|(p, _)| **p > 0.0) {
+        sum.iter_mut().zip(row).for_each(|(s, v)| *s += p * v);
+    }
+    out.iter_mut().zip(sum).for_each(|(o, s)| *o = to_f32(s));
 }
 
 /// Where the map between two clusters is anchored.

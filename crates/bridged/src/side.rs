@@ -1,7 +1,8 @@
 //! One fitted side: scaled, clustered, measured.
 
 use crate::Error;
-use crate::bridge::depth;
+use crate::blur::{Blur, Members, spaced};
+use crate::bridge::{Reading, depth};
 use crate::cluster::{ClusterError, Clusterer, Clustering};
 use crate::refine::radii;
 use crate::scale::Scaler;
@@ -26,6 +27,8 @@ pub struct Side {
     pub radii: Vec<f64>,
     /// How far apart the clusters are.
     pub separation: Separation,
+    /// How blurred they are.
+    pub blur: Blur,
     /// The rows of the pool, if they were kept.
     pub rows: Option<Matrix>,
     /// What the rows are called.
@@ -115,16 +118,39 @@ impl Side {
             Scaler::None => clustering.centroids.clone(),
             _ => crate::cluster::means_of(pool, &clustering.labels, clustering.k()).0,
         };
+        let mean: Vec<f32> = pool.mean_row().into_iter().map(|v| v as f32).collect();
         Ok(Self {
             radii: radii(scaled.view(), &clustering.labels, &clustering.centroids),
             separation: separation(scaled.view(), &clustering.labels, clustering.centroids.view())?,
-            mean: pool.mean_row().into_iter().map(|v| v as f32).collect(),
+            blur: Blur::measure(scaled.view(), &clustering, pool, &values, &mean),
+            mean,
             rows: (keep == KeepRows::Yes).then(|| pool.to_matrix()),
             names: Names::default(),
             scaler,
             clustering,
             values,
         })
+    }
+
+    /// The mean of the scaled rows that are in a cluster.
+    pub(crate) fn origin(&self) -> Vec<f32> {
+        let (centroids, sizes) = (&self.clustering.centroids, &self.clustering.sizes);
+        let total: f64 = sizes.iter().map(|&n| f64::from(n)).sum();
+        let column = |c: usize| {
+            let sum: f64 =
+                (0..self.k()).map(|j| f64::from(sizes[j]) * f64::from(centroids.row(j)[c])).sum();
+            (sum / total.max(1.0)) as f32
+        };
+        (0..centroids.cols()).map(column).collect()
+    }
+
+    /// The root mean square distance of those rows to it.
+    pub(crate) fn radius(&self) -> f64 {
+        let (origin, sizes) = (self.origin(), &self.clustering.sizes);
+        let total: f64 = sizes.iter().map(|&n| f64::from(n)).sum();
+        let between = |j: usize| squared_distance(self.clustering.centroids.row(j), &origin);
+        let of = |j: usize| f64::from(sizes[j]) * (between(j) + self.radii[j] * self.radii[j]);
+        ((0..self.k()).map(of).sum::<f64>() / total.max(1.0)).sqrt()
     }
 
     /// The dimension of its rows, in the units of the data.
@@ -168,6 +194,32 @@ impl Side {
     /// The cluster of any rows.
     pub fn assign(&self, rows: MatrixRef<'_>) -> Vec<u32> {
         self.clustering.assign(self.scaler.apply(rows).view())
+    }
+
+    /// How rows of the pool, given with it, belong to the clusters.
+    pub(crate) fn memberships(
+        &self,
+        pool: MatrixRef<'_>,
+        rows: &[usize],
+        reading: Reading,
+    ) -> Members {
+        let labels = &self.clustering.labels;
+        match reading {
+            Reading::Cluster => {
+                Members::hard(rows.iter().map(|&r| labels[r]), &self.clustering.sizes)
+            }
+            Reading::Mixture { temperature, .. } => {
+                let selected = pool.select(rows.iter().copied());
+                let scaled = self.scaler.apply(selected.view());
+                let labels: Vec<u32> = rows.iter().map(|&r| labels[r]).collect();
+                let clustering = &self.clustering;
+                let weights = self.blur.members(clustering, scaled.view(), &labels, temperature);
+                let sample = pool.select(spaced(pool.rows()));
+                let sample = self.scaler.apply(sample.view());
+                let clarity = self.blur.clarity(clustering, sample.view(), temperature);
+                Members { k: self.k(), weights, clarity }
+            }
+        }
     }
 
     /// The clusters of pool rows, and how deep the rows sit in them.

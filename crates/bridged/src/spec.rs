@@ -7,8 +7,8 @@ use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
 /// Bridged Clustering with all of its choices. The defaults are k-means with ten restarts on both
-/// sides, majority vote, centroids as predictions and no scaling.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// sides, the posterior bridge, the residual map and no scaling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgedClustering {
     /// The input side.
@@ -72,6 +72,20 @@ pub enum KeepRows {
     No,
 }
 
+impl Default for BridgedClustering {
+    fn default() -> Self {
+        Self {
+            x: SideSpec::default(),
+            y: SideSpec::default(),
+            bridge: BridgeSpec::default(),
+            uncovered: Uncovered::default(),
+            refine: Refine::residual(),
+            pair_rows: PairRows::default(),
+            keep_rows: KeepRows::default(),
+        }
+    }
+}
+
 impl BridgedClustering {
     /// k clusters on both sides, otherwise the defaults.
     pub fn with_k(k: usize) -> Self {
@@ -83,7 +97,13 @@ impl BridgedClustering {
     pub fn paper(k: usize) -> Self {
         let cluster = ClusterSpec::named("balanced").expect("listed").with_k(k);
         let side = || SideSpec { cluster: cluster.clone(), scale: Scale::None };
-        Self { x: side(), y: side(), ..Self::default() }
+        Self { x: side(), y: side(), ..Self::voting(k) }
+    }
+
+    /// k clusters on both sides, majority vote, centroids as predictions.
+    pub fn voting(k: usize) -> Self {
+        let bridge = BridgeSpec::named("majority").expect("listed");
+        Self { bridge, refine: Refine::default(), ..Self::with_k(k) }
     }
 }
 

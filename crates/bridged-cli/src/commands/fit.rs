@@ -6,7 +6,7 @@ use crate::pools::{self, Columns, Named};
 use crate::printer::{count, plural};
 use crate::progress::Talk;
 use anyhow::Result;
-use bridged::bridge::BridgeSpec;
+use bridged::bridge::{BridgeRule, BridgeSpec, Reading};
 use bridged::cluster::ClusterSpec;
 use bridged::refine::{Alpha, Refine, RefineKind};
 use bridged::scale::Scale;
@@ -52,13 +52,14 @@ pub struct Args {
     /// The clustering of y, if other than --cluster
     #[arg(long, value_name = "METHOD", value_parser = options::clusterings(), hide_possible_values = true, help_heading = "Clustering")]
     y_cluster: Option<String>,
-    /// How pairs become links: majority, margin, hungarian or soft [default: majority]
+    /// How pairs become links: posterior, majority, margin, hungarian or soft [default: posterior]
     #[arg(long, value_name = "RULE", value_parser = options::bridges(), hide_possible_values = true, help_heading = "Bridge")]
     bridge: Option<String>,
     /// What is predicted for a cluster without a link [default: mean]
     #[arg(long, value_enum, help_heading = "Bridge")]
     uncovered: Option<UncoveredArg>,
-    /// Regression inside linked clusters: none, supervised or supervised-centroid [default: none]
+    /// Regression on the pairs: none, supervised or supervised-centroid inside linked clusters, or
+    /// residual for what the bridge leaves unexplained [default: residual with posterior, else none]
     #[arg(long, value_name = "KIND", value_parser = options::refine, help_heading = "Bridge")]
     refine: Option<RefineKind>,
     /// How far predictions follow that regression: auto, or 0 to 1 [default: auto]
@@ -174,25 +175,32 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
     bridge_view::print(model, Direction::Forward, Show::default(), out)?;
     writeln!(out)?;
     bridge_view::print_checks(model, out)?;
+    writeln!(out)?;
+    bridge_view::print_verdict(model, out)?;
     bridge_view::print_warnings(model, out)?;
     Ok(())
 }
 
 impl Args {
     fn spec(&self) -> Result<BridgedClustering> {
-        let refine = Refine {
-            kind: self.refine.unwrap_or_default(),
-            alpha: self.alpha.unwrap_or_default(),
-            ..Refine::default()
+        let base = match self.preset {
+            Some(Preset::Paper) => BridgedClustering::voting(1),
+            None => BridgedClustering::default(),
+        };
+        let rule = self.bridge.as_deref().and_then(BridgeSpec::named).unwrap_or(base.bridge);
+        let mut refine = match (self.refine, rule.reading()) {
+            (Some(RefineKind::Residual), _) | (None, Reading::Mixture { .. }) => Refine::residual(),
+            (kind, _) => Refine { kind: kind.unwrap_or_default(), ..Refine::default() },
         };
         if self.alpha.is_some() && refine.kind == RefineKind::None {
-            return Err(usage("--alpha needs --refine supervised or --refine supervised-centroid"));
+            let kinds = "supervised, supervised-centroid or residual";
+            return Err(usage(format!("--alpha needs --refine {kinds}")));
         }
-        let rule = self.bridge.as_deref().and_then(BridgeSpec::named);
+        refine.alpha = self.alpha.unwrap_or_default();
         let spec = BridgedClustering {
             x: self.side(&self.x_cluster, self.x_clusters, self.x_scale, "x")?,
             y: self.side(&self.y_cluster, self.y_clusters, self.y_scale, "y")?,
-            bridge: rule.unwrap_or_default(),
+            bridge: rule,
             uncovered: match self.uncovered {
                 None | Some(UncoveredArg::Mean) => Uncovered::Mean,
                 Some(UncoveredArg::Nearest) => Uncovered::Nearest,

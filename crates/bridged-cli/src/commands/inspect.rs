@@ -34,6 +34,9 @@ pub fn run(args: &Args) -> Result<()> {
         writeln!(out)?;
     }
     bridge_view::print_checks(&model, &mut out)?;
+    writeln!(out)?;
+    bridge_view::print_verdict(&model, &mut out)?;
+    bridge_view::print_contradictions(&model, show, &mut out)?;
     bridge_view::print_warnings(&model, &mut out)?;
     Ok(())
 }

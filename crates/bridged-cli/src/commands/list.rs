@@ -73,6 +73,7 @@ fn sections() -> Vec<Section> {
                 ("none", "predictions are the centroids of the linked clusters"),
                 ("supervised", "a linear map inside each linked pair of clusters, from its pairs"),
                 ("supervised-centroid", "the same, from its pairs and all linked centroids"),
+                ("residual", "one linear map of what the bridge leaves unexplained"),
             ]),
         },
         Section {

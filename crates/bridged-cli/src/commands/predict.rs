@@ -1,5 +1,6 @@
 //! `bridged predict`: the other side of new rows.
 
+use crate::options::{self, usage};
 use crate::pools::{self, Columns};
 use crate::printer::plural;
 use crate::progress::Talk;
@@ -26,6 +27,12 @@ pub struct Args {
     /// Also name the N real rows of the other pool that are nearest to each prediction
     #[arg(long, value_name = "N", default_value_t = 0)]
     nearest: usize,
+    /// Give no answer where the output cluster is less likely than this, 0 to 1
+    #[arg(long, value_name = "P", value_parser = options::share)]
+    min_confidence: Option<f64>,
+    /// Also give the radius of a ball that holds the true output with this probability
+    #[arg(long, value_name = "P", value_parser = options::share)]
+    level: Option<f64>,
     /// The id column of the rows
     #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
@@ -45,6 +52,14 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
         pools::read_pool(&args.rows, columns, &model.from(direction).names.vector)
     })?;
+    let knows = model.route(direction).bridge.reliability.is_some();
+    if args.min_confidence.is_some() && !knows {
+        let rule = model.spec.bridge.name();
+        return Err(usage(format!(
+            "--min-confidence: a {rule} bridge does not know how likely its links are; fit the model \
+             with --bridge posterior"
+        )));
+    }
     let prediction = stages
         .time("predict", || model.predict(direction, pool.rows.view()))
         .with_context(|| format!("`{}`", args.rows.display()))?;
@@ -53,10 +68,21 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         n => model.nearest(direction, prediction.values.view(), n),
     })?;
 
-    let mut columns = explain(&pool, &prediction);
+    let radii = args.level.map(|level| model.radii(direction, &prediction, level)).transpose()?;
+    let least = args.min_confidence.unwrap_or(0.0);
+    let unsure = |i: usize| knows && prediction.confidence(i).probability < least;
+    let status = |i: usize| match unsure(i) {
+        true => "unsure",
+        false => prediction.answer(i).status.name(),
+    };
+    let mut columns = explain(&pool, &prediction, knows, &status);
+    if let Some(radii) = radii {
+        columns.push(Column::new("radius", ColumnData::Number(radii)));
+    }
     columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
-    let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
-    let summary = Summary::of(&prediction, &answered);
+    let answered: Vec<bool> =
+        (0..prediction.len()).map(|i| prediction.answered(i) && !unsure(i)).collect();
+    let summary = Summary::of(&answered, &status);
     let vector_only = args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
     if vector_only {
         columns.clear(); // an npy file holds one array
@@ -91,17 +117,22 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(prediction: &Prediction, answered: &[bool]) -> Self {
+    fn of(answered: &[bool], status_of: &dyn Fn(usize) -> &'static str) -> Self {
         let mut status = std::collections::BTreeMap::new();
-        for i in 0..prediction.len() {
-            *status.entry(prediction.answer(i).status.name()).or_insert(0) += 1;
+        for i in 0..answered.len() {
+            *status.entry(status_of(i)).or_insert(0) += 1;
         }
-        Self { rows: prediction.len(), answered: answered.iter().filter(|a| **a).count(), status }
+        Self { rows: answered.len(), answered: answered.iter().filter(|a| **a).count(), status }
     }
 }
 
-/// The columns that say why a row is answered as it is.
-fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
+/// The columns that say why a row is answered as it is, and how sure it is where the bridge `knows`.
+fn explain(
+    pool: &Pool,
+    prediction: &Prediction,
+    knows: bool,
+    status: &dyn Fn(usize) -> &'static str,
+) -> Vec<Column> {
     let rows = 0..prediction.len();
     let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
         Column::new(name, ColumnData::Text(rows.clone().map(f).collect()))
@@ -117,19 +148,27 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
         NOISE => None,
         cluster => Some(i64::from(cluster)),
     }));
-    columns.push(integer("linked", &|i| {
-        prediction.answer(i).targets.first().map(|t| i64::from(t.cluster))
+    columns.push(integer("linked", &|i| match knows {
+        true => prediction.confidence(i).cluster.map(i64::from),
+        false => prediction.answer(i).targets.first().map(|t| i64::from(t.cluster)),
     }));
+    if knows {
+        let likely = rows.clone().map(|i| prediction.confidence(i).probability).collect();
+        columns.push(Column::new("probability", ColumnData::Number(likely)));
+    }
+    let errors = rows.clone().map(|i| prediction.confidence(i).error).collect();
+    columns.push(Column::new("expected_error", ColumnData::Number(errors)));
     let weights =
         rows.clone().map(|i| prediction.answer(i).targets.first().map_or(f64::NAN, |t| t.weight));
     columns.push(Column::new("weight", ColumnData::Number(weights.collect())));
     columns.push(text("links", &|i| {
         let targets = &prediction.answer(i).targets;
-        let shares = targets.iter().map(|t| format!("{}:{:.3}", t.cluster, t.weight));
+        let seen = targets.iter().filter(|t| t.weight >= 0.001);
+        let shares = seen.map(|t| format!("{}:{:.3}", t.cluster, t.weight));
         (targets.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
     }));
     columns.push(integer("support", &|i| Some(i64::from(prediction.answer(i).support))));
-    columns.push(text("status", &|i| Some(prediction.answer(i).status.to_string())));
+    columns.push(text("status", &|i| Some(status(i).to_string())));
     columns.push(text("answer", &|i| {
         Some(match prediction.answer(i).source {
             Source::Link => "link".to_string(),
@@ -142,8 +181,20 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
 }
 
 /// Names that our own columns have; carried columns of these names give way.
-const RESERVED: &[&str] =
-    &["id", "cluster", "linked", "weight", "links", "support", "status", "answer", "value"];
+const RESERVED: &[&str] = &[
+    "id",
+    "cluster",
+    "linked",
+    "probability",
+    "expected_error",
+    "radius",
+    "weight",
+    "links",
+    "support",
+    "status",
+    "answer",
+    "value",
+];
 
 /// For each of the n nearest rows: its id, its distance, and what it carries along.
 fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {

@@ -46,7 +46,7 @@ class BridgedClustering(Runs, BaseEstimator):
         What is done to the rows before distances are taken.
     x_scale, y_scale : str or None, default=None
         The same for one side.
-    bridge : str or dict, default="majority"
+    bridge : str or dict, default="posterior"
         How pairs become links: a name of ``bridged.catalogue()["bridges"]``, or a dict with the
         name as ``rule`` and its parameters.
     uncovered : {"mean", "nearest", "abstain"}, default="mean"
@@ -119,7 +119,7 @@ class BridgedClustering(Runs, BaseEstimator):
         scale: str | None = "none",
         x_scale: str | None = None,
         y_scale: str | None = None,
-        bridge: str | dict[str, Any] = "majority",
+        bridge: str | dict[str, Any] = "posterior",
         uncovered: Literal["mean", "nearest", "abstain"] = "mean",
         refine: Literal["none", "supervised", "supervised-centroid"] = "none",
         alpha: float | Literal["auto"] = "auto",
@@ -331,7 +331,11 @@ class BridgedClustering(Runs, BaseEstimator):
         found = self._model.predict(reverse, rows, bool(details), self._host())
         if not details:
             return found["value"]
-        return Prediction.of(found, lambda values, n: self._nearest(values, n, reverse))
+        return Prediction.of(
+            found,
+            lambda values, n: self._nearest(values, n, reverse),
+            lambda level: self._model.ball(reverse, float(level)),
+        )
 
     def _nearest(self, values, n, reverse):
         rows, distances = self._model.nearest(reverse, values, n, self._host())
@@ -342,7 +346,7 @@ class BridgedClustering(Runs, BaseEstimator):
     def _spec(self) -> str:
         """The core's parameters."""
         rule = {"rule": self.bridge} if isinstance(self.bridge, str) else dict(self.bridge)
-        name = rule.pop("rule", "majority")
+        name = rule.pop("rule", "posterior")
         if not isinstance(self.keep_rows, (bool, np.bool_)):
             raise ValueError(f"`keep_rows` must be True or False, got {self.keep_rows!r}")
         return to_json(

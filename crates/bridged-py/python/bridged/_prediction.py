@@ -34,8 +34,11 @@ class Prediction:
     weight : ndarray of float64
         That cluster's share of the answer: 1, or less where several are blended.
     confidence : ndarray of float64
-        The share of the pairs in the answering cluster that voted for ``linked``; 0 without one.
-        A share of few votes, not a probability: see ``support``.
+        The probability that the output lies in ``linked``, of the posterior bridge. Of the other
+        bridges the share of the pairs in the answering cluster that voted for it; 0 without one.
+        A share of few votes is no probability: see ``support``.
+    expected_error : ndarray of float64
+        The expected squared error of an entry of ``value``.
     support : ndarray of uint32
         How many pairs voted for the answer.
     status : ndarray of str
@@ -49,17 +52,19 @@ class Prediction:
     linked: np.ndarray
     weight: np.ndarray
     confidence: np.ndarray
+    expected_error: np.ndarray
     support: np.ndarray
     status: np.ndarray
     source: np.ndarray
     _lookup: Any = field(repr=False, compare=False, default=None)
+    _ball: Any = field(repr=False, compare=False, default=None)
 
     @classmethod
-    def of(cls, found: dict, lookup) -> Prediction:
+    def of(cls, found: dict, lookup, ball) -> Prediction:
         """From what the native layer gives."""
         status = np.array(found.pop("statuses") or [""])[found.pop("status")]
         source = np.array(found.pop("sources"))[found.pop("source")]
-        return cls(**found, status=status, source=source, _lookup=lookup)
+        return cls(**found, status=status, source=source, _lookup=lookup, _ball=ball)
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -76,6 +81,14 @@ class Prediction:
         """
         return self._lookup(self.value, n)
 
+    def radius(self, level: float = 0.9) -> np.ndarray:
+        """The radius of a ball around each value that holds the true output with probability ``level``.
+
+        It is conformal: taken from the errors on pairs that were left out, it holds whatever the model
+        got wrong, if new rows come like the pairs did. ``n`` pairs can promise at most ``n / (n + 1)``.
+        """
+        return np.sqrt(self._ball(level) * self.expected_error)
+
     def to_pandas(self):
         """All but the values as a pandas frame."""
         import pandas
@@ -89,5 +102,5 @@ class Prediction:
         return polars.DataFrame(self._columns())
 
     def _columns(self):
-        names = ("cluster", "linked", "weight", "confidence", "support", "status", "source")
+        names = ("cluster", "linked", "weight", "confidence", "expected_error", "support", "status", "source")
         return {name: getattr(self, name) for name in names}

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 /// let vote = |x, y| PairVote { x, y, x_depth: 1.0, y_depth: 1.0 };
 /// // Both input clusters prefer output 0; one-to-one gives it to the one with more votes.
 /// let pairs = vec![vote(0, 0), vote(0, 0), vote(0, 0), vote(1, 0), vote(1, 0), vote(1, 1)];
-/// let votes = Votes { pairs, x_sizes: vec![6, 6, 6], y_sizes: vec![6, 6, 6] };
+/// let votes = Votes::hard(pairs, vec![6, 6, 6], vec![6, 6, 6]);
 /// let bridge = Hungarian.link(&votes);
 /// assert_eq!(bridge.best(), [Some(0), Some(1), Some(2)]);
 /// assert_eq!(bridge.links[2].status, LinkStatus::Eliminated);   // no vote, but one place left
@@ -56,7 +56,7 @@ impl BridgeRule for Hungarian {
             links.push(decide(row, &winners, unique[x]));
         }
         eliminate(&mut links, ky);
-        Bridge { links }
+        Bridge::of(links)
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let vote = |x, y, x_depth| PairVote { x, y, x_depth, y_depth: 1.0 };
 /// let pairs = vec![vote(0, 1, 0.2), vote(0, 1, 0.2), vote(0, 0, 0.9), vote(1, 0, 0.3), vote(1, 2, 0.6)];
-/// let votes = Votes { pairs, x_sizes: vec![5, 5, 5], y_sizes: vec![5, 5, 5] };
+/// let votes = Votes::hard(pairs, vec![5, 5, 5], vec![5, 5, 5]);
 /// let bridge = Majority.link(&votes);
 ///
 /// assert_eq!(bridge.best(), [Some(1), Some(2), None]);
@@ -26,7 +26,7 @@ pub struct Majority;
 impl BridgeRule for Majority {
     fn link(&self, votes: &Votes) -> Bridge {
         let link = |row: &Vec<Cell>| decide(row, &largest(row, |c| f64::from(c.count)), votes);
-        Bridge { links: votes.rows().iter().map(link).collect() }
+        Bridge::of(votes.rows().iter().map(link).collect())
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let vote = |x, y, x_depth| PairVote { x, y, x_depth, y_depth: 1.0 };
 /// let pairs = vec![vote(0, 1, 0.1), vote(0, 1, 0.1), vote(0, 0, 0.9)];
-/// let votes = Votes { pairs, x_sizes: vec![5], y_sizes: vec![5, 5] };
+/// let votes = Votes::hard(pairs, vec![5], vec![5, 5]);
 /// assert_eq!(Margin.link(&votes).best(), [Some(0)]);   // one clear pair beats two doubtful ones
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl BridgeRule for Margin {
             let winners = largest(&largest(row, |c| c.evidence), |c| f64::from(c.count));
             decide(row, &winners, votes)
         };
-        Bridge { links: votes.rows().iter().map(link).collect() }
+        Bridge::of(votes.rows().iter().map(link).collect())
     }
 }
 

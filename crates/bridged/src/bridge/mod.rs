@@ -11,12 +11,14 @@
 mod hungarian;
 mod majority;
 mod margin;
+mod posterior;
 mod soft;
 mod votes;
 
 pub use hungarian::Hungarian;
 pub use majority::Majority;
 pub use margin::Margin;
+pub use posterior::{Means, Posterior};
 pub use soft::Soft;
 pub use votes::{Cell, PairVote, Votes, depth};
 
@@ -28,6 +30,42 @@ use std::fmt::{self, Debug};
 pub trait BridgeRule: Debug + Send + Sync {
     /// One link for each input cluster.
     fn link(&self, votes: &Votes) -> Bridge;
+
+    /// How predictions read its links.
+    fn reading(&self) -> Reading {
+        Reading::Cluster
+    }
+
+    /// The links, and what each of `pairs` would be answered without it: a weight for every output
+    /// cluster, or nothing where the others say nothing.
+    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+        let held_out = pairs.iter().map(|&pair| {
+            let links = self.link(&votes.without(pair)).links;
+            let link = links.get(votes.pairs[pair].x as usize);
+            let targets = link.map_or(&[][..], |l| &l.targets);
+            let mut shares = vec![0.0; if targets.is_empty() { 0 } else { votes.y_sizes.len() }];
+            targets.iter().for_each(|t| shares[t.cluster as usize] = t.weight);
+            shares
+        });
+        let held_out = held_out.collect();
+        (self.link(votes), held_out)
+    }
+}
+
+/// How predictions read the links of a bridge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reading {
+    /// A row is answered by the link of the cluster that it is in.
+    #[default]
+    Cluster,
+    /// A row is answered by the links of all clusters, as far as it belongs to them.
+    Mixture {
+        /// τ of its memberships.
+        temperature: f64,
+        /// What stands for an output cluster.
+        means: Means,
+    },
 }
 
 /// The links of every input cluster.
@@ -35,6 +73,9 @@ pub trait BridgeRule: Debug + Send + Sync {
 pub struct Bridge {
     /// One entry for each input cluster.
     pub links: Vec<Link>,
+    /// How reliable the pairs are, 0 to 1, of rules that estimate it.
+    #[serde(default)]
+    pub reliability: Option<f64>,
 }
 
 /// Where one input cluster leads.
@@ -117,6 +158,10 @@ impl Link {
 }
 
 impl Bridge {
+    fn of(links: Vec<Link>) -> Self {
+        Self { links, reliability: None }
+    }
+
     /// The heaviest target of each input cluster.
     pub fn best(&self) -> Vec<Option<u32>> {
         self.links.iter().map(Link::best).collect()
@@ -154,11 +199,20 @@ macro_rules! bridges {
             fn link(&self, votes: &Votes) -> Bridge {
                 match self { $(Self::$variant(rule) => rule.link(votes),)+ }
             }
+
+            fn reading(&self) -> Reading {
+                match self { $(Self::$variant(rule) => rule.reading(),)+ }
+            }
+
+            fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+                match self { $(Self::$variant(rule) => rule.link_held_out(votes, pairs),)+ }
+            }
         }
     };
 }
 
 bridges! {
+    Posterior("posterior", "every link with its probability, and how reliable the pairs are"),
     Majority("majority", "the output cluster with the most pairs (the paper's rule)"),
     Margin("margin", "the same, each pair weighted by how deep it sits in both clusters"),
     Hungarian("hungarian", "the one-to-one links with the most pairs in all"),
@@ -167,7 +221,7 @@ bridges! {
 
 impl Default for BridgeSpec {
     fn default() -> Self {
-        Self::Majority(Majority)
+        Self::Posterior(Posterior::default())
     }
 }
 
@@ -218,12 +272,19 @@ mod tests {
 
     #[test]
     fn no_rule_invents_a_link_for_a_cluster_without_a_pair() {
-        // The published code sends such a cluster to output cluster 0.
+        // The published code sends such a cluster to output cluster 0. What the votes leave open
+        // is shared by all that are left, or there is no link.
         for rule in all_rules() {
             let bridge = rule.link(&votes(4, 4, &[(0, 3), (1, 2)]));
             for empty in [2, 3] {
-                assert_eq!(bridge.links[empty].status, LinkStatus::NoEvidence, "{rule:?}");
-                assert!(bridge.links[empty].targets.is_empty(), "{rule:?}");
+                let link = &bridge.links[empty];
+                if rule.reading() == Reading::Cluster {
+                    assert_eq!(link.status, LinkStatus::NoEvidence, "{rule:?}");
+                    assert!(link.targets.is_empty(), "{rule:?}");
+                } else {
+                    assert_eq!(link.status, LinkStatus::Eliminated, "{rule:?}");
+                    assert!(same(link.targets[0].weight, link.targets[1].weight), "{rule:?}");
+                }
             }
         }
     }
@@ -234,9 +295,8 @@ mod tests {
             kx in 1usize..7, ky in 1usize..7, raw in prop::collection::vec((0u32..7, 0u32..7, 0.0f64..1.0, 0.0f64..1.0), 0..20),
             turn in 0u32..7,
         ) {
-            let mut v = votes(kx, ky, &[]);
-            v.pairs = raw.iter().map(|&(x, y, x_depth, y_depth)| PairVote { x: x % kx as u32, y: y % ky as u32, x_depth, y_depth }).collect();
-            v.y_sizes = (0..ky as u32).map(|j| 10 + j).collect();
+            let pairs = raw.iter().map(|&(x, y, x_depth, y_depth)| PairVote { x: x % kx as u32, y: y % ky as u32, x_depth, y_depth }).collect();
+            let v = Votes::hard(pairs, vec![10; kx], (0..ky as u32).map(|j| 10 + j).collect());
             for rule in all_rules() {
                 let bridge = rule.link(&v);
                 prop_assert_eq!(bridge.links.len(), kx);
@@ -250,17 +310,17 @@ mod tests {
                     prop_assert_eq!(link.status == LinkStatus::NoEvidence, link.targets.is_empty() && pairs == 0);
                 }
                 // The order of the pairs does not matter.
-                let mut reversed = v.clone();
-                reversed.pairs.reverse();
+                let reversed = v.pairs.iter().rev().copied().collect();
+                let reversed = Votes::hard(reversed, v.x_sizes.clone(), v.y_sizes.clone());
                 prop_assert_eq!(&rule.link(&reversed), &bridge);
                 // Nor does the numbering of the output clusters.
                 let renumber = |y: u32| (y + turn) % ky as u32;
-                let mut turned = v.clone();
-                turned.pairs.iter_mut().for_each(|p| p.y = renumber(p.y));
+                let pairs = v.pairs.iter().map(|p| PairVote { y: renumber(p.y), ..*p }).collect();
+                let mut y_sizes = v.y_sizes.clone();
                 for y in 0..ky as u32 {
-                    turned.y_sizes[renumber(y) as usize] = v.y_sizes[y as usize];
+                    y_sizes[renumber(y) as usize] = v.y_sizes[y as usize];
                 }
-                let turned = rule.link(&turned);
+                let turned = rule.link(&Votes::hard(pairs, v.x_sizes.clone(), y_sizes));
                 for (a, b) in bridge.links.iter().zip(&turned.links) {
                     let mut from: Vec<u32> = a.targets.iter().map(|t| renumber(t.cluster)).collect();
                     let mut to: Vec<u32> = b.targets.iter().map(|t| t.cluster).collect();

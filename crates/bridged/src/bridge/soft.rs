@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// use bridged::bridge::{BridgeRule, PairVote, Soft, Votes};
 ///
 /// let vote = |x, y| PairVote { x, y, x_depth: 1.0, y_depth: 1.0 };
-/// let votes = Votes { pairs: vec![vote(0, 1), vote(0, 1), vote(0, 0), vote(0, 1)], x_sizes: vec![9], y_sizes: vec![4, 5] };
+/// let votes = Votes::hard(vec![vote(0, 1), vote(0, 1), vote(0, 0), vote(0, 1)], vec![9], vec![4, 5]);
 /// let targets = &Soft.link(&votes).links[0].targets;
 /// assert_eq!((targets[0].cluster, targets[0].weight), (1, 0.75));
 /// assert_eq!((targets[1].cluster, targets[1].weight), (0, 0.25));
@@ -35,6 +35,6 @@ impl BridgeRule for Soft {
                 row.iter().map(|c| Target { cluster: c.y, weight: weight(c.count) }).collect();
             Link { targets, status: LinkStatus::Linked, support: pairs, pairs }
         });
-        Bridge { links: links.collect() }
+        Bridge::of(links.collect())
     }
 }

@@ -1,5 +1,6 @@
 //! What the pairs say: each names an input cluster, an output cluster, and how deep it sits in both.
 
+use crate::blur::Members;
 use crate::cluster::NOISE;
 use bridged_math::Matrix;
 use bridged_math::distance::squared_distance;
@@ -33,6 +34,10 @@ pub struct Votes {
     pub x_sizes: Vec<u32>,
     /// Rows in each output cluster.
     pub y_sizes: Vec<u32>,
+    /// How the inputs of the pairs belong to the input clusters.
+    pub x_members: Members,
+    /// How their outputs belong to the output clusters.
+    pub y_members: Members,
 }
 
 /// All votes from one input cluster to one output cluster.
@@ -49,6 +54,13 @@ pub struct Cell {
 }
 
 impl Votes {
+    /// Votes of pairs that belong to their clusters alone.
+    pub fn hard(pairs: Vec<PairVote>, x_sizes: Vec<u32>, y_sizes: Vec<u32>) -> Self {
+        let x_members = Members::hard(pairs.iter().map(|p| p.x), &x_sizes);
+        let y_members = Members::hard(pairs.iter().map(|p| p.y), &y_sizes);
+        Self { pairs, x_sizes, y_sizes, x_members, y_members }
+    }
+
     /// The same votes for the reverse direction.
     pub fn flip(&self) -> Self {
         let flip =
@@ -57,14 +69,33 @@ impl Votes {
             pairs: self.pairs.iter().map(flip).collect(),
             x_sizes: self.y_sizes.clone(),
             y_sizes: self.x_sizes.clone(),
+            x_members: self.y_members.clone(),
+            y_members: self.x_members.clone(),
         }
     }
 
     /// The votes without those of one pair.
     pub fn without(&self, pair: usize) -> Self {
-        let mut rest = self.clone();
-        rest.pairs.remove(pair);
-        rest
+        let mut pairs = self.pairs.clone();
+        pairs.remove(pair);
+        Self {
+            pairs,
+            x_sizes: self.x_sizes.clone(),
+            y_sizes: self.y_sizes.clone(),
+            x_members: self.x_members.without(pair),
+            y_members: self.y_members.without(pair),
+        }
+    }
+
+    /// How much likelier the output of a pair is under weights of the output clusters than by their
+    /// sizes; 1 without weights.
+    pub(crate) fn agreement(&self, pair: usize, weights: &[f64]) -> f64 {
+        if weights.is_empty() {
+            return 1.0;
+        }
+        let total: f64 = self.y_sizes.iter().map(|&n| f64::from(n)).sum();
+        let row = self.y_members.row(pair).iter().zip(&self.y_sizes).zip(weights);
+        row.map(|((p, &n), w)| w * p * total / f64::from(n.max(1))).sum()
     }
 
     /// The cells that hold a vote, by input then output cluster; pairs that are noise on either
@@ -121,11 +152,7 @@ pub(crate) mod tests {
     /// Votes of pairs (x cluster, y cluster), all equally deep, clusters all of ten rows.
     pub(crate) fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {
         let vote = |&(x, y): &(u32, u32)| PairVote { x, y, x_depth: 0.5, y_depth: 0.5 };
-        Votes {
-            pairs: pairs.iter().map(vote).collect(),
-            x_sizes: vec![10; kx],
-            y_sizes: vec![10; ky],
-        }
+        Votes::hard(pairs.iter().map(vote).collect(), vec![10; kx], vec![10; ky])
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | header key `bridged` | format, version, all parameters, links, names of columns |
 //! | `x.*`, `y.*` | centroids, values, labels, scaler, rule, rows and their ids |
-//! | `pairs`, `votes.depth` | the pairs and how deep they sit |
-//! | `forward.*`, `reverse.*` | cluster-wise maps |
+//! | `pairs`, `votes.*` | the pairs, how deep they sit, and their memberships |
+//! | `forward.*`, `reverse.*` | the maps of refinements |
+//!
+//! Version 2 added soft memberships and the posterior bridge; files of version 1 are read.
 //!
 //! Writing goes to a temporary file beside the target, which is renamed at the end: a crash leaves
 //! the old model or none. Reading checks the version, every shape, every index and that numbers are
@@ -17,10 +19,12 @@ mod side;
 mod write;
 
 use crate::Error;
-use crate::bridge::{Bridge, PairVote, Votes};
+use crate::blur::Members;
+use crate::bridge::{Bridge, PairVote, Reading, Votes};
 use crate::leave_one_out::LeaveOneOut;
 use crate::model::BridgedModel;
 use crate::refine::LocalMap;
+use crate::residual::Residual;
 use crate::route::{Answer, Route};
 use crate::side::Side;
 use crate::spec::BridgedClustering;
@@ -32,7 +36,7 @@ use std::path::Path;
 use write::Writer;
 
 /// The newest model format that this release reads, and the one that it writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -43,6 +47,9 @@ struct Header {
     y: SideHeader,
     forward: RouteHeader,
     reverse: RouteHeader,
+    /// The clarity of x and y, of models with soft memberships.
+    #[serde(default)]
+    clarity: Option<(f64, f64)>,
 }
 
 /// What is read first: a newer file may not have the rest.
@@ -54,8 +61,13 @@ struct VersionOnly {
 #[derive(Serialize, Deserialize)]
 struct RouteHeader {
     bridge: Bridge,
+    #[serde(default)]
+    reading: Reading,
     answers: Vec<Answer>,
     maps: Vec<(u32, u32)>,
+    /// The radius of the map of what the bridge leaves unexplained.
+    #[serde(default)]
+    residual: Option<f64>,
     alpha: f64,
     check: Option<LeaveOneOut>,
 }
@@ -84,12 +96,18 @@ impl BridgedModel {
             y: side::write(&self.y, "y", &mut writer),
             forward: write_route(&self.forward, "forward", &mut writer),
             reverse: write_route(&self.reverse, "reverse", &mut writer),
+            clarity: Some((self.votes.x_members.clarity, self.votes.y_members.clarity)),
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
         writer.u32s("pairs", &[self.pairs.len(), 2], &pairs);
         let depths: Vec<f64> =
             self.votes.pairs.iter().flat_map(|p| [p.x_depth, p.y_depth]).collect();
         writer.f64s("votes.depth", &[self.pairs.len(), 2], &depths);
+        for (name, members) in
+            [("votes.x_members", &self.votes.x_members), ("votes.y_members", &self.votes.y_members)]
+        {
+            writer.f64s(name, &[self.pairs.len(), members.k], &members.weights);
+        }
         let header = serde_json::to_string(&header).expect("a header is plain data");
         (writer, header)
     }
@@ -134,14 +152,19 @@ fn parse(bytes: &[u8]) -> Result<BridgedModel, Problem> {
     let header: Header = serde_json::from_str(&header).map_err(damaged)?;
     let x = side::read(header.x, "x", &reader)?;
     let y = side::read(header.y, "y", &reader)?;
-    let (pairs, votes) = read_votes(&reader, &x, &y)?;
+    let (pairs, votes) = read_votes(&reader, &x, &y, header.clarity)?;
     let forward = read_route(header.forward, "forward", &reader, &x, &y)?;
     let reverse = read_route(header.reverse, "reverse", &reader, &y, &x)?;
     let (spec, seed) = (header.spec, header.seed);
     Ok(BridgedModel { spec, seed, x, y, pairs, votes, forward, reverse })
 }
 
-fn read_votes(reader: &Reader<'_>, x: &Side, y: &Side) -> Result<(Vec<(u32, u32)>, Votes), String> {
+fn read_votes(
+    reader: &Reader<'_>,
+    x: &Side,
+    y: &Side,
+    clarity: Option<(f64, f64)>,
+) -> Result<(Vec<(u32, u32)>, Votes), String> {
     let rows = reader.u32s("pairs", &[None, Some(2)])?;
     let depths = reader.f64s("votes.depth", &[Some(rows.len() / 2), Some(2)])?;
     let mut pairs = Vec::with_capacity(rows.len() / 2);
@@ -160,7 +183,16 @@ fn read_votes(reader: &Reader<'_>, x: &Side, y: &Side) -> Result<(Vec<(u32, u32)
         });
     }
     let sizes = |side: &Side| side.clustering.sizes.clone();
-    Ok((pairs, Votes { pairs: votes, x_sizes: sizes(x), y_sizes: sizes(y) }))
+    let mut votes = Votes::hard(votes, sizes(x), sizes(y));
+    if let Some((of_x, of_y)) = clarity {
+        let members = |name: &str, k: usize, clarity: f64| -> Result<Members, String> {
+            let weights = reader.f64s(name, &[Some(pairs.len()), Some(k)])?;
+            Ok(Members { k, weights, clarity })
+        };
+        votes.x_members = members("votes.x_members", x.k(), of_x)?;
+        votes.y_members = members("votes.y_members", y.k(), of_y)?;
+    }
+    Ok((pairs, votes))
 }
 
 fn write_route<'a>(route: &'a Route, name: &str, writer: &mut Writer<'a>) -> RouteHeader {
@@ -168,7 +200,14 @@ fn write_route<'a>(route: &'a Route, name: &str, writer: &mut Writer<'a>) -> Rou
         writer.matrix(&format!("{name}.map.{i}.{j}.basis"), &map.basis);
         writer.matrix(&format!("{name}.map.{i}.{j}.coefficients"), &map.coefficients);
     }
+    if let Some(map) = &route.residual {
+        writer.f32s(&format!("{name}.residual.origin"), &[map.origin.len()], &map.origin);
+        writer.matrix(&format!("{name}.residual.basis"), &map.basis);
+        writer.matrix(&format!("{name}.residual.coefficients"), &map.coefficients);
+    }
     RouteHeader {
+        reading: route.reading,
+        residual: route.residual.as_ref().map(|map| map.radius),
         bridge: route.bridge.clone(),
         answers: route.answers.clone(),
         maps: route.maps.keys().copied().collect(),
@@ -190,7 +229,8 @@ fn read_route(
     }
     let links = header.bridge.links.iter().flat_map(|l| &l.targets);
     let answers = header.answers.iter().flat_map(|a| &a.targets);
-    if links.chain(answers).any(|t| t.cluster as usize >= most || !t.weight.is_finite()) {
+    let mut targets = links.chain(answers);
+    if targets.any(|t| t.cluster as usize >= most || !(0.0..=1.0 + 1e-9).contains(&t.weight)) {
         return Err(format!("its {name} bridge links to a cluster that is not there"));
     }
     if !(0.0..=1.0).contains(&header.alpha) {
@@ -210,7 +250,22 @@ fn read_route(
         )?;
         maps.insert((i, j), LocalMap { basis, coefficients });
     }
+    let width = from.clustering.centroids.cols();
+    let read_residual = |radius: f64| -> Result<Residual, String> {
+        let at = |part: &str| format!("{name}.residual.{part}");
+        let basis = reader.matrix(&at("basis"), None, Some(width))?;
+        let coefficients =
+            reader.matrix(&at("coefficients"), Some(basis.rows()), Some(to.cols()))?;
+        Ok(Residual {
+            origin: reader.f32s(&at("origin"), Some(width))?,
+            radius,
+            basis,
+            coefficients,
+        })
+    };
     Ok(Route {
+        reading: header.reading,
+        residual: header.residual.map(read_residual).transpose()?,
         bridge: header.bridge,
         answers: header.answers,
         maps,

@@ -2,6 +2,7 @@
 
 use super::read::Reader;
 use super::write::Writer;
+use crate::blur::Blur;
 use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE};
 use crate::scale::Scaler;
 use crate::separation::Separation;
@@ -16,6 +17,9 @@ pub(super) struct SideHeader {
     iterations: u32,
     converged: bool,
     separation: Separation,
+    /// The variance of one direction and of all inside clusters; none in files of version 1.
+    #[serde(default)]
+    blur: Option<(f64, f64)>,
     rows_kept: bool,
     ids: bool,
     texts: Vec<String>,
@@ -46,6 +50,7 @@ pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> 
     writer.matrix(&at("values"), &side.values);
     writer.f32s(&at("mean"), &[side.mean.len()], &side.mean);
     writer.f64s(&at("radii"), &[side.radii.len()], &side.radii);
+    writer.f64s(&at("shrink"), &[side.blur.shrink.len()], &side.blur.shrink);
     writer.u32s(&at("labels"), &[clustering.labels.len()], &clustering.labels);
     writer.u32s(&at("sizes"), &[clustering.sizes.len()], &clustering.sizes);
     if let Some(rows) = &side.rows {
@@ -64,6 +69,7 @@ pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> 
         iterations: clustering.iterations,
         converged: clustering.converged,
         separation: side.separation.clone(),
+        blur: Some((side.blur.variance, side.blur.within)),
         rows_kept: side.rows.is_some(),
         ids: !side.names.ids.is_empty(),
         texts: side.names.texts.iter().map(|t| t.name.clone()).collect(),
@@ -142,7 +148,17 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Resul
         let values = reader.strings(&at(&format!("text.{i}")), Some(n))?;
         Ok(TextColumn { name: text, values })
     });
+    let blur = match header.blur {
+        Some((variance, within)) => {
+            Blur { variance, within, shrink: reader.f64s(&at("shrink"), &[Some(k)])? }
+        }
+        None => Blur::none(k),
+    };
+    if blur.shrink.iter().any(|s| !(0.0..=1.0).contains(s)) {
+        return Err(format!("`{}` is not between 0 and 1", at("shrink")));
+    }
     Ok(Side {
+        blur,
         mean: reader.f32s(&at("mean"), Some(cols))?,
         radii: reader.f64s(&at("radii"), &[Some(k)])?,
         separation: header.separation,

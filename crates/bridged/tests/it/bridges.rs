@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use Direction::{Forward, Reverse};
-use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Votes};
+use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Reading, Votes};
 use bridged::cluster::NOISE;
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::{BridgedClustering, BridgedModel, Direction, Prediction, Problem, Source, Uncovered};
@@ -46,7 +46,7 @@ struct Case {
 
 impl Case {
     fn method(&self, bridge: &str) -> BridgedClustering {
-        let mut method = BridgedClustering::default();
+        let mut method = BridgedClustering::voting(1);
         method.x.cluster = method.x.cluster.with_k(self.x.centres.len());
         method.y.cluster = method.y.cluster.with_k(self.y.centres.len());
         method.bridge = BridgeSpec::named(bridge).unwrap();
@@ -93,8 +93,10 @@ impl Case {
     }
 }
 
+/// The rules that answer a row by the link of its cluster alone.
 fn rules() -> impl Iterator<Item = &'static str> {
-    BridgeSpec::ALL.iter().map(|e| e.name)
+    let named = |name: &&str| BridgeSpec::named(name).unwrap();
+    BridgeSpec::ALL.iter().map(|e| e.name).filter(move |n| named(n).reading() == Reading::Cluster)
 }
 
 fn statuses(prediction: &Prediction) -> Vec<LinkStatus> {
@@ -438,7 +440,7 @@ fn noise_rows_follow_the_policy_and_pairs_in_the_noise_do_not_vote() {
 fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {
     let vote = |&(x, y): &(u32, u32)| PairVote { x, y, x_depth: 0.5, y_depth: 0.5 };
     let pairs = pairs.iter().map(vote).collect();
-    Votes { pairs, x_sizes: vec![10; kx], y_sizes: vec![10; ky] }
+    Votes::hard(pairs, vec![10; kx], vec![10; ky])
 }
 
 #[test]

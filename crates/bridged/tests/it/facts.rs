@@ -18,7 +18,7 @@ fn three_groups() -> (Matrix, Matrix) {
 
 fn fit_pairs(x: &Matrix, y: &Matrix, pairs: &[(u32, u32)], seed: u64) -> bridged::BridgedModel {
     let problem = Problem::new(x.view(), y.view(), pairs);
-    BridgedClustering::with_k(3).fit(problem, Seed(seed), &Silent).unwrap()
+    BridgedClustering::voting(3).fit(problem, Seed(seed), &Silent).unwrap()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn seven_pairs_at_random_leave_a_third_of_seven_clusters_without_any_and_stratif
     let uncovered = |pairs: Pairs| {
         let share = |seed: u64| {
             let s = mixture.draw(sizes(280, 280, 0, pairs), Seed(seed));
-            let model = fit_sample(&BridgedClustering::with_k(7), &s);
+            let model = fit_sample(&BridgedClustering::voting(7), &s);
             let links = &model.forward.bridge.links;
             links.iter().filter(|l| l.status == LinkStatus::NoEvidence).count() as f64 / 7.0
         };
@@ -74,7 +74,7 @@ fn the_pairs_belong_to_both_pools_unless_that_is_switched_off() {
     y.row_mut(14)[0] = 2900.0;
     let pairs = [(0, 0), (5, 5), (14, 14)];
     let fit = |pair_rows: PairRows| {
-        let method = BridgedClustering { pair_rows, ..BridgedClustering::with_k(3) };
+        let method = BridgedClustering { pair_rows, ..BridgedClustering::voting(3) };
         method.fit(Problem::new(x.view(), y.view(), &pairs), Seed(0), &Silent).unwrap()
     };
     let pooled = fit(PairRows::Pooled);

@@ -6,5 +6,6 @@ mod conformance;
 mod facts;
 mod model;
 mod persist;
+mod posterior;
 mod support;
 mod theory;

@@ -17,7 +17,7 @@ const KINDS: [RefineKind; 2] = [RefineKind::Supervised, RefineKind::SupervisedCe
 
 fn refined(k: usize, kind: RefineKind, alpha: Alpha) -> BridgedClustering {
     let refine = Refine { kind, alpha, ridge: 1.0 };
-    BridgedClustering { refine, ..BridgedClustering::with_k(k) }
+    BridgedClustering { refine, ..BridgedClustering::voting(k) }
 }
 
 fn forward_mse(model: &BridgedModel, s: &Sample) -> f64 {
@@ -52,7 +52,7 @@ fn linear_within_classes() -> Sample {
 fn predictions_are_means_of_the_linked_cluster_and_pool_rows_keep_their_label() {
     let s = Mixture { separation: 3.0, ..Mixture::default() }
         .draw(sizes(200, 180, 40, Pairs::Stratified(3)), Seed(1));
-    let model = fit_sample(&BridgedClustering::with_k(5), &s);
+    let model = fit_sample(&BridgedClustering::voting(5), &s);
     for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)] {
         let prediction = model.predict(direction, rows.view()).unwrap();
         assert_eq!((prediction.len(), prediction.is_empty()), (40, false));
@@ -72,7 +72,7 @@ fn predictions_are_means_of_the_linked_cluster_and_pool_rows_keep_their_label() 
 #[test]
 fn without_alpha_refinement_gives_exactly_the_centroid() {
     let s = linear_within_classes();
-    let plain = fit_sample(&BridgedClustering::with_k(3), &s);
+    let plain = fit_sample(&BridgedClustering::voting(3), &s);
     for kind in KINDS {
         let model = fit_sample(&refined(3, kind, Alpha::Fixed(0.0)), &s);
         for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)]
@@ -86,7 +86,7 @@ fn without_alpha_refinement_gives_exactly_the_centroid() {
 #[test]
 fn refinement_helps_where_y_follows_x_within_clusters() {
     let s = linear_within_classes();
-    let plain = forward_mse(&fit_sample(&BridgedClustering::with_k(3), &s), &s);
+    let plain = forward_mse(&fit_sample(&BridgedClustering::voting(3), &s), &s);
     for kind in KINDS {
         let model = fit_sample(&refined(3, kind, Alpha::Auto), &s);
         let alpha = model.forward.alpha;
@@ -109,7 +109,7 @@ fn automatic_alpha_stays_near_zero_where_the_sides_are_independent_within_cluste
         let mixture =
             Mixture { classes: 3, dim_x: 4, dim_y: 4, separation: 14.0, ..Mixture::default() };
         let s = mixture.draw(sizes(300, 300, 300, Pairs::Stratified(12)), Seed(seed));
-        let plain = forward_mse(&fit_sample(&BridgedClustering::with_k(3), &s), &s);
+        let plain = forward_mse(&fit_sample(&BridgedClustering::voting(3), &s), &s);
         for kind in KINDS {
             let model = fit_sample(&refined(3, kind, Alpha::Auto), &s);
             assert!((0.0..0.5).contains(&model.forward.alpha), "α = {}", model.forward.alpha);
@@ -127,7 +127,7 @@ fn two_pairs_in_1280_dimensions_do_not_blow_up() {
         Mixture { classes: 2, dim_x: 1280, dim_y: 640, separation: 90.0, ..Mixture::default() };
     for pairs in [1, 2] {
         let s = mixture.draw(sizes(50, 50, 40, Pairs::Stratified(pairs)), Seed(4));
-        let plain = forward_mse(&fit_sample(&BridgedClustering::with_k(2), &s), &s);
+        let plain = forward_mse(&fit_sample(&BridgedClustering::voting(2), &s), &s);
         for kind in KINDS {
             for alpha in [Alpha::Fixed(1.0), Alpha::Auto] {
                 let error = forward_mse(&fit_sample(&refined(2, kind, alpha), &s), &s);
@@ -149,7 +149,7 @@ fn predictions_are_in_the_units_of_the_data_whatever_the_scaling() {
         }
     }
     for scale in [Scale::None, Scale::Standardize, Scale::Pca { components: 4 }] {
-        let mut method = BridgedClustering::with_k(4);
+        let mut method = BridgedClustering::voting(4);
         (method.x.scale, method.y.scale) = (Scale::Standardize, scale);
         let model = fit_sample(&method, &s);
         let prediction = model.predict(Direction::Forward, s.test_x.view()).unwrap();
@@ -178,7 +178,7 @@ fn l2_scaling_sees_only_directions_and_predicts_rows_of_full_length() {
         let length = 10f32.powi(i as i32 % 3);
         length * (if j == i % 2 { 5.0 } else { 0.0 } + 0.1 * jitter.row(i)[j])
     });
-    let mut method = BridgedClustering::with_k(2);
+    let mut method = BridgedClustering::voting(2);
     (method.x.scale, method.y.scale) = (Scale::L2, Scale::L2);
     let pairs = [(0, 0), (1, 1)];
     let problem = Problem::new(rows.view(), rows.view(), &pairs);
@@ -195,7 +195,7 @@ fn l2_scaling_sees_only_directions_and_predicts_rows_of_full_length() {
 fn with_standardised_columns_their_units_do_not_matter() {
     let mixture = Mixture { classes: 4, separation: 5.0, ..Mixture::default() };
     let s = mixture.draw(sizes(240, 200, 60, Pairs::Stratified(2)), Seed(7));
-    let mut method = BridgedClustering::with_k(4);
+    let mut method = BridgedClustering::voting(4);
     (method.x.scale, method.y.scale) = (Scale::Standardize, Scale::Standardize);
     let base = fit_sample(&method, &s).predict(Direction::Forward, s.test_x.view()).unwrap();
     let unit = |j: usize| 2f32.powi((j as i32 % 5 - 2) * 6);
@@ -208,7 +208,7 @@ fn with_standardised_columns_their_units_do_not_matter() {
         assert_close(f64::from(*got), f64::from(*want), 1e-4, "predictions follow the units");
     }
     // Unscaled, a column in a small unit drowns the others.
-    let unscaled = fit_sample(&BridgedClustering::with_k(4), &other);
+    let unscaled = fit_sample(&BridgedClustering::voting(4), &other);
     assert_ne!(
         unscaled.predict(Direction::Forward, other.test_x.view()).unwrap().clusters,
         base.clusters
@@ -309,6 +309,8 @@ fn leave_one_out_by_hand(model: &BridgedModel, s: &Sample, alpha: f64) -> LeaveO
         bridge: bridge / entries,
         pool_mean: pool_mean / entries,
         paired_mean: paired_mean / entries,
+        scores: Vec::new(),
+        agreement: Vec::new(),
     }
 }
 
@@ -356,7 +358,7 @@ fn leave_one_out_errors_are_those_of_a_vote_by_hand() {
         let s = mixture.draw(sizes(50, 40, 0, Pairs::Iid(12)), Seed(seed));
         for (pair_rows, uncovered, refine) in choices() {
             let method =
-                BridgedClustering { pair_rows, uncovered, refine, ..BridgedClustering::with_k(5) };
+                BridgedClustering { pair_rows, uncovered, refine, ..BridgedClustering::voting(5) };
             check_leave_one_out(&method, &s);
         }
     }
@@ -399,14 +401,14 @@ fn automatic_alpha_is_the_best_of_a_grid() {
 fn a_constant_that_predicts_better_than_the_bridge_is_said_and_no_other_time() {
     let clear = Mixture { classes: 4, separation: 12.0, ..Mixture::default() }
         .draw(sizes(200, 200, 0, Pairs::Stratified(3)), Seed(9));
-    assert_eq!(fit_sample(&BridgedClustering::with_k(4), &clear).warnings(), [""; 0]);
+    assert_eq!(fit_sample(&BridgedClustering::voting(4), &clear).warnings(), [""; 0]);
 
     // Blurred data and pairs that join anything with anything.
     let mut blurred = Mixture { classes: 4, separation: 1.0, ..Mixture::default() }
         .draw(sizes(200, 200, 0, Pairs::Iid(20)), Seed(10));
     let order = permutation(200, 11);
     blurred.pairs = (0..20).map(|i| (i as u32, order[i] as u32)).collect();
-    let model = fit_sample(&BridgedClustering::with_k(4), &blurred);
+    let model = fit_sample(&BridgedClustering::voting(4), &blurred);
     let warnings = model.warnings();
     assert!(
         warnings[0].starts_with("A constant predicts y better than the bridge"),
@@ -418,7 +420,7 @@ fn a_constant_that_predicts_better_than_the_bridge_is_said_and_no_other_time() {
     );
 
     let single = Sample { pairs: clear.pairs[..1].to_vec(), ..clear };
-    let warnings = fit_sample(&BridgedClustering::with_k(4), &single).warnings();
+    let warnings = fit_sample(&BridgedClustering::voting(4), &single).warnings();
     assert!(warnings[0].starts_with("With a single pair there is no way to check"), "{warnings:?}");
 }
 
@@ -454,7 +456,7 @@ fn nearest_returns_the_real_rows_that_brute_force_finds() {
 fn rows_of_another_dimension_or_with_nan_are_refused_in_a_sentence() {
     let s = Mixture { classes: 3, dim_x: 4, dim_y: 3, ..Mixture::default() }
         .draw(sizes(60, 60, 10, Pairs::Stratified(2)), Seed(13));
-    let model = fit_sample(&BridgedClustering::with_k(3), &s);
+    let model = fit_sample(&BridgedClustering::voting(3), &s);
     let sentence = |r: Result<_, Error>| r.map(|_: ()| ()).unwrap_err().to_string();
     let predict = |d, m: &Matrix| sentence(model.predict(d, m.view()).map(|_| ()));
     assert_eq!(
@@ -495,10 +497,10 @@ fn parameters_out_of_range_are_refused_in_a_sentence() {
     let alpha = |alpha| error(&refined(3, RefineKind::Supervised, Alpha::Fixed(alpha)));
     assert_eq!(alpha(1.5), "`alpha` must be between 0 and 1, or auto, got 1.5");
     assert_eq!(alpha(f64::NAN), "`alpha` must be between 0 and 1, or auto, got NaN");
-    let mut method = BridgedClustering::with_k(3);
+    let mut method = BridgedClustering::voting(3);
     method.refine.ridge = 0.0;
     assert_eq!(error(&method), "`ridge` must be a positive number, got 0");
-    let mut method = BridgedClustering::with_k(3);
+    let mut method = BridgedClustering::voting(3);
     method.y.cluster = spec("kmeans", 51);
     assert_eq!(
         error(&method),
@@ -514,7 +516,7 @@ fn pairs_apart_that_leave_too_few_rows_are_refused_and_not_a_panic() {
     let x = noise(4, 2, 15);
     let pairs = [(0, 0), (1, 1), (2, 2), (3, 3)];
     for scale in [Scale::None, Scale::Standardize, Scale::L2, Scale::Pca { components: 1 }] {
-        let mut method = BridgedClustering::with_k(1);
+        let mut method = BridgedClustering::voting(1);
         method.pair_rows = PairRows::Apart;
         (method.x.scale, method.y.scale) = (scale, scale);
         let problem = Problem::new(x.view(), x.view(), &pairs);
@@ -527,7 +529,7 @@ fn a_fit_reports_both_sides_and_the_bridge_and_can_be_stopped_anywhere() {
     let s = Mixture { classes: 3, separation: 3.0, ..Mixture::default() }
         .draw(sizes(90, 80, 0, Pairs::Stratified(2)), Seed(16));
     let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
-    let method = BridgedClustering::with_k(3);
+    let method = BridgedClustering::voting(3);
     let recorder = Recorder::default();
     on_threads(1, || method.fit(problem, Seed(0), &recorder)).unwrap();
     let seen = recorder.seen();
@@ -590,7 +592,7 @@ fn one_row_may_be_in_several_pairs() {
         pairs.push((a, other as u32));
     }
     for pair_rows in [PairRows::Pooled, PairRows::Apart] {
-        let method = BridgedClustering { pair_rows, ..BridgedClustering::with_k(3) };
+        let method = BridgedClustering { pair_rows, ..BridgedClustering::voting(3) };
         let model = fit_sample(&method, &Sample { pairs: pairs.clone(), ..s.clone() });
         assert!(model.forward.bridge.links.iter().all(|l| l.support == 2));
         assert!(forward_mse(&model, &s) < 1.3 * s.oracle_mse().unwrap());

@@ -85,7 +85,7 @@ pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T
 /// The same clustering of both sides.
 pub fn both(cluster: ClusterSpec) -> BridgedClustering {
     let side = SideSpec { cluster, ..SideSpec::default() };
-    BridgedClustering { x: side.clone(), y: side, ..BridgedClustering::default() }
+    BridgedClustering { x: side.clone(), y: side, ..BridgedClustering::voting(1) }
 }
 
 pub fn fit_sample(method: &BridgedClustering, sample: &Sample) -> BridgedModel {

@@ -15,7 +15,7 @@ fn separated_classes_reach_the_oracle_from_one_pair_each_in_both_directions() {
         for seed in 0..4 {
             let mixture = Mixture { classes, separation: 14.0, ..Mixture::default() };
             let s = mixture.draw(sizes(400, 350, 600, Pairs::Stratified(1)), Seed(seed));
-            let model = fit_sample(&BridgedClustering::with_k(classes), &s);
+            let model = fit_sample(&BridgedClustering::voting(classes), &s);
             let scores =
                 model.evaluate(s.test_x.view(), s.test_y.view(), Some(&s.test_latent)).unwrap();
             let latent = scores.latent.unwrap();

@@ -1,0 +1,213 @@
+//! The posterior bridge: every link with its probability, and how reliable the bridge is at all.
+//!
+//! ```text
+//! A         the link, an unknown map of input to output clusters that uses each output alike
+//! q         the reliability of the bridge: a pair follows A with probability q, else says nothing
+//! m_s(A)  = Σ_i p(i|x_s) · p(A(i)|y_s) / ρ_{A(i)}        agreement of pair s with A, 1 by chance
+//! P(A, q | pairs) ∝ P(q) · Π_s (1 − q + q · m_s(A))
+//! P(j|i)  = E[q · 1(A(i) = j)] + (1 − E[q]) · ρ_j         ρ_j the share of output cluster j
+//! ```
+//!
+//! Memberships p(i|x), p(j|y) are soft ([`Blur`](crate::blur::Blur)); both unknowns are integrated
+//! over. So a prediction slides to the mean of the outputs where the pairs carry no evidence,
+//! contradicting pairs lower q, and a cluster without a pair is resolved by elimination.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `evidence.rs` | the pairs as factors of the likelihood |
+//! | `reliability.rs` | the prior of q: how clear both clusterings are |
+//! | `ledger.rs` | sums over maps: links, reliability, and the same without each pair |
+//! | `enumerate.rs` | all maps, where they are few |
+//! | `sample.rs` | a Markov chain over maps, where they are many |
+
+mod enumerate;
+mod evidence;
+mod ledger;
+mod reliability;
+mod sample;
+
+use super::{Bridge, BridgeRule, Link, LinkStatus, Reading, Target, Votes, same};
+use evidence::Evidence;
+use ledger::Ledger;
+use reliability::Reliability;
+use serde::{Deserialize, Serialize};
+
+/// Links by their posterior probability.
+///
+/// ```
+/// use bridged::bridge::{BridgeRule, LinkStatus, PairVote, Posterior, Votes};
+///
+/// let vote = |x, y| PairVote { x, y, x_depth: 1.0, y_depth: 1.0 };
+/// let pairs = vec![vote(0, 1), vote(0, 1), vote(1, 0), vote(1, 0), vote(1, 2)];
+/// let bridge = Posterior::default().link(&Votes::hard(pairs, vec![9; 3], vec![9; 3]));
+///
+/// assert_eq!(bridge.best(), [Some(1), Some(0), Some(2)]);
+/// assert_eq!(bridge.links[2].status, LinkStatus::Eliminated);      // no pair, but one place left
+/// assert!(bridge.links[0].targets[0].weight > bridge.links[2].targets[0].weight);
+/// assert!(bridge.reliability.unwrap() < 0.9);                      // one pair contradicts the others
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Posterior {
+    /// τ, the temperature of memberships. 4 doubles the deviation that is measured inside clusters:
+    /// those were cut at their borders, so it is measured too small. 0 makes memberships hard.
+    pub temperature: f64,
+    /// ν, how many pairs the prior of q weighs.
+    pub prior: f64,
+    /// The mean of that prior; by default the product of the clarity of both clusterings.
+    pub reliability: Option<f64>,
+    /// What stands for an output cluster.
+    pub means: Means,
+}
+
+/// What stands for an output cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    /// Its mean, shrunk towards that of the pool by its own uncertainty.
+    #[default]
+    Shrunk,
+    /// Its mean.
+    Plain,
+}
+
+impl Default for Posterior {
+    fn default() -> Self {
+        Self { temperature: 4.0, prior: 4.0, reliability: None, means: Means::Shrunk }
+    }
+}
+
+impl BridgeRule for Posterior {
+    fn link(&self, votes: &Votes) -> Bridge {
+        self.link_held_out(votes, &[]).0
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::Mixture { temperature: self.temperature, means: self.means }
+    }
+
+    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+        let evidence = Evidence::new(votes, pairs);
+        let clarity = votes.x_members.clarity * votes.y_members.clarity;
+        let prior = Reliability::new(self.reliability.unwrap_or(clarity), self.prior);
+        let mut ledger = Ledger::new(&evidence, &prior);
+        if evidence.maps_are_few() {
+            enumerate::all_maps(&evidence, &mut ledger);
+        } else {
+            sample::maps(&evidence, &prior, &mut ledger);
+        }
+        let (shares, reliability) = ledger.links();
+        let rows = votes.rows();
+        let links = rows.iter().zip(shares.chunks_exact(evidence.ky)).map(|(row, shares)| {
+            match evidence.is_empty() {
+                true => Link::none(LinkStatus::NoEvidence, 0),
+                false => link_of(row, shares),
+            }
+        });
+        let bridge = Bridge { links: links.collect(), reliability: Some(reliability) };
+        (bridge, ledger.held_out())
+    }
+}
+
+/// The link of a cluster with the votes `row` whose outputs have the given shares.
+fn link_of(row: &[super::Cell], shares: &[f64]) -> Link {
+    let total: f64 = shares.iter().sum();
+    let target = |(j, s): (usize, &f64)| Target { cluster: j as u32, weight: s / total };
+    let mut targets: Vec<Target> = shares.iter().enumerate().map(target).collect();
+    // The number only orders what the prediction does not depend on.
+    targets.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.cluster.cmp(&b.cluster)));
+    let pairs = row.iter().map(|c| c.count).sum();
+    let top = targets[0];
+    let votes_of = |t: &Target| row.iter().find(|c| c.y == t.cluster).map_or(0, |c| c.count);
+    let tied = |t: &&Target| same(t.weight, top.weight);
+    let support = targets.iter().take_while(tied).map(votes_of).sum();
+    let status = match targets.get(1) {
+        _ if pairs == 0 => LinkStatus::Eliminated,
+        Some(second) if same(second.weight, top.weight) => LinkStatus::Tied,
+        _ if support == 0 => LinkStatus::Outvoted,
+        _ => LinkStatus::Linked,
+    };
+    Link { targets, status, support, pairs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::votes::tests::votes;
+    use super::*;
+
+    fn link(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Bridge {
+        Posterior::default().link(&votes(kx, ky, pairs))
+    }
+
+    #[test]
+    fn without_evidence_every_output_has_its_share() {
+        // One pair of two whose memberships are even on the input side says nothing.
+        let mut v = votes(2, 2, &[(0, 1)]);
+        v.x_members.weights = vec![0.5, 0.5];
+        let bridge = Posterior::default().link(&v);
+        assert!(
+            bridge.links.iter().flat_map(|l| &l.targets).all(|t| (t.weight - 0.5).abs() < 1e-9)
+        );
+    }
+
+    #[test]
+    fn repeated_pairs_raise_the_reliability_and_contradictions_lower_it() {
+        let q = |pairs: &[(u32, u32)]| link(3, 3, pairs).reliability.unwrap();
+        let once = [(0, 0), (1, 1), (2, 2)];
+        let against = [once, [(0, 1), (1, 2), (2, 0)]].concat();
+        assert!(q(&[once, once].concat()) > q(&once));
+        assert!(q(&against) < q(&once) - 0.2, "{} {}", q(&against), q(&once));
+    }
+
+    #[test]
+    fn the_reverse_link_of_a_square_problem_is_the_transpose() {
+        let v = votes(4, 4, &[(0, 3), (1, 2), (1, 2), (2, 3), (3, 0)]);
+        let (a, b) = (Posterior::default().link(&v), Posterior::default().link(&v.flip()));
+        for i in 0..4 {
+            for t in &a.links[i].targets {
+                let back = &b.links[t.cluster as usize].targets;
+                let back = back.iter().find(|u| u.cluster as usize == i).unwrap();
+                assert!((t.weight - back.weight).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cluster_whose_only_vote_another_holds_twice_is_outvoted() {
+        let bridge = link(2, 2, &[(0, 0), (0, 0), (0, 0), (1, 0)]);
+        assert_eq!(bridge.best(), [Some(0), Some(1)]);
+        assert_eq!(bridge.links[1].status, LinkStatus::Outvoted);
+    }
+
+    #[test]
+    fn more_input_than_output_clusters_share_outputs() {
+        let bridge = link(4, 2, &[(0, 0), (1, 0), (2, 1)]);
+        assert_eq!(bridge.best(), [Some(0), Some(0), Some(1), Some(1)]);
+        let bridge = link(2, 5, &[(0, 4), (1, 2)]);
+        assert_eq!(bridge.best(), [Some(4), Some(2)]);
+    }
+
+    #[test]
+    fn what_is_held_out_is_what_the_other_pairs_say() {
+        let v = votes(4, 4, &[(0, 3), (0, 3), (1, 2), (2, 1), (2, 3), (3, 0)]);
+        let (_, held_out) = Posterior::default().link_held_out(&v, &[1, 4]);
+        for (held, pair) in held_out.iter().zip([1, 4]) {
+            let rest = Posterior::default().link(&v.without(pair));
+            let targets = &rest.links[v.pairs[pair].x as usize].targets;
+            for t in targets {
+                assert!((held[t.cluster as usize] - t.weight).abs() < 1e-9, "{held:?} {targets:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_hundred_clusters_with_wrong_pairs_among_them_are_linked() {
+        let right = |x: u32| (x + 31) % 200;
+        let pair = |s: u32| (s % 200, if s % 11 == 3 { s * 29 % 200 } else { right(s % 200) });
+        let bridge = link(200, 200, &(0..800).map(pair).collect::<Vec<_>>());
+        let found = bridge.best().into_iter().zip(0..).filter(|(b, x)| *b == Some(right(*x)));
+        assert!(found.count() >= 198);
+        let q = bridge.reliability.unwrap();
+        assert!((0.85..0.97).contains(&q), "{q}");
+    }
+}
