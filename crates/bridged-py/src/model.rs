@@ -132,11 +132,6 @@ impl Model {
         self.model.describe().to_string()
     }
 
-    /// The parameters that it was fitted with, as JSON.
-    fn spec(&self) -> PyResult<String> {
-        write(&self.model.spec)
-    }
-
     /// The labels of a pool and the mean of each cluster in the units of the data.
     fn side<'py>(
         &self,
