@@ -1,3 +1,4 @@
 //! Studies from a file of data to lines of results.
 
+mod calibration;
 mod study;
