@@ -24,7 +24,7 @@ use rand::RngExt;
 const WARM_UP: usize = 60;
 const SWEEPS: usize = 400;
 /// Proposals of a sweep for each input cluster.
-const PROPOSALS: usize = 4;
+const PROPOSALS: usize = 2;
 
 /// Enters draws from the posterior into the ledger.
 pub(super) fn maps(evidence: &Evidence, prior: &Reliability, ledger: &mut Ledger<'_>) {
