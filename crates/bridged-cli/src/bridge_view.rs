@@ -194,7 +194,7 @@ pub fn print_verdict(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()
             verdict.error.map_or("–".to_string(), |e| format!("{e:.2}")),
             format!("{:.3}", verdict.chance),
             percent(verdict.covered),
-            format!("{:.2} · {:.2}", verdict.clarity.0, verdict.clarity.1),
+            verdict.clarity.map_or("–".to_string(), |(x, y)| format!("{x:.2} · {y:.2}")),
             verdict.reliability.map_or("–".to_string(), |q| format!("{q:.2}")),
         ]);
     }

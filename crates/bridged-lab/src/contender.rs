@@ -30,6 +30,7 @@ pub const VARIANTS: &[Entry] = &[
 /// One of the methods of a study, before the number of groups is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a study holds a few dozen of them")]
 pub enum Contender {
     /// A baseline with its parameters.
     Baseline(BaselineSpec),

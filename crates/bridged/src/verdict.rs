@@ -11,7 +11,7 @@
 //! statistic up to constants; one pair a cluster agrees with every pairing, so that pairs without any
 //! repetition never prove themselves. O(999 · pairs).
 
-use crate::bridge::Votes;
+use crate::bridge::{Reading, Votes};
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
 use bridged_math::Seed;
@@ -60,8 +60,9 @@ pub struct Verdict {
     pub chance: f64,
     /// The share of input rows whose cluster has a pair.
     pub covered: f64,
-    /// How surely rows belong to their clusters, of the input and of the output side.
-    pub clarity: (f64, f64),
+    /// How surely rows belong to their clusters, of the input and of the output side; of bridges
+    /// with soft memberships.
+    pub clarity: Option<(f64, f64)>,
     /// How reliable the pairs are, of bridges that estimate it.
     pub reliability: Option<f64>,
 }
@@ -98,7 +99,8 @@ impl BridgedModel {
             error,
             chance,
             covered: covered / from.clustering.labels.len().max(1) as f64,
-            clarity: (votes.x_members.clarity, votes.y_members.clarity),
+            clarity: (route.reading != Reading::Cluster)
+                .then_some((votes.x_members.clarity, votes.y_members.clarity)),
             reliability: route.bridge.reliability,
         }
     }

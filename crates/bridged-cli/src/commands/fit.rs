@@ -55,7 +55,8 @@ pub struct Args {
     /// How pairs become links: posterior, majority, margin, hungarian or soft [default: posterior]
     #[arg(long, value_name = "RULE", value_parser = options::bridges(), hide_possible_values = true, help_heading = "Bridge")]
     bridge: Option<String>,
-    /// What is predicted for a cluster without a link [default: mean]
+    /// What is predicted for a cluster without a link [default: mean]; a posterior bridge always has
+    /// one, see predict --min-confidence
     #[arg(long, value_enum, help_heading = "Bridge")]
     uncovered: Option<UncoveredArg>,
     /// Regression on the pairs: none, supervised or supervised-centroid inside linked clusters, or

@@ -115,7 +115,7 @@ fn an_option_that_a_method_does_not_have_is_a_usage_error() {
     let folder = folder();
     folder.fails(2, "cluster x.csv -k 3 --min-size 4 -o l.csv", &["--min-size", "kmeans"]);
     folder.fails(2, "cluster x.csv -o l.csv", &["-k"]);
-    folder.fails(2, &format!("{FIT} --alpha 0.5"), &["--refine"]);
+    folder.fails(2, &format!("{FIT} --bridge majority --alpha 0.5"), &["--refine"]);
     folder.fails(2, &format!("{FIT} --set x.speed=9"), &["speed", "cluster"]);
     folder.fails(2, &format!("{FIT} --bridge telepathy"), &["telepathy", "majority"]);
 }
@@ -156,7 +156,7 @@ fn a_file_that_is_not_what_its_extension_says_is_refused() {
 fn a_model_of_a_newer_version_asks_for_an_update() {
     let folder = Folder::with_demo();
     let mut bytes = folder.read("m.bridged");
-    let mark = br#"\"version\":1,"#;
+    let mark = br#"\"version\":2,"#;
     let at =
         bytes.windows(mark.len()).position(|w| w == mark).expect("the version is in the header");
     bytes[at + mark.len() - 2] = b'7';

@@ -136,7 +136,7 @@ fn every_listed_clustering_bridge_and_refinement_runs_through_the_command() {
 fn a_cluster_without_a_pair_says_so_everywhere() {
     let folder = blob_folder();
     folder.write("pairs.csv", "x_id,y_id\nx0,y2\nx1,y0\n");
-    let out = folder.ok(&format!("{FIT} --uncovered abstain"));
+    let out = folder.ok(&format!("{FIT} --bridge majority --uncovered abstain"));
     assert!(out.contains("1 of 3 x clusters have no pair; rows in them get no answer"), "{out}");
     assert!(out.contains("no evidence"), "{out}");
     folder.ok("predict m.bridged x.csv -o out.csv");
@@ -145,6 +145,23 @@ fn a_cluster_without_a_pair_says_so_everywhere() {
     assert_eq!(abstained, 20);
     let json = folder.json("predict m.bridged x.csv -o out.parquet");
     assert_eq!((json["answered"].as_u64(), json["rows"].as_u64()), (Some(40), Some(60)));
+}
+
+#[test]
+fn predictions_say_how_sure_they_are_and_give_no_answer_below_a_confidence() {
+    let folder = blob_folder();
+    let out = folder.ok(FIT);
+    assert!(out.contains("will it work?"), "{out}");
+    folder.ok("predict m.bridged x.csv -o out.csv");
+    assert!(folder.text("out.csv").lines().next().unwrap().contains("probability,expected_error"));
+    let json = folder.json("predict m.bridged x.csv --min-confidence 1 -o out.csv");
+    assert_eq!((json["answered"].as_u64(), json["status"]["unsure"].as_u64()), (Some(0), Some(60)));
+    folder.fails(1, "predict m.bridged x.csv --level 0.99 -o out.csv", &["highest level"]);
+    folder.ok("predict m.bridged x.csv --level 0.7 -o out.csv");
+    assert!(folder.text("out.csv").lines().next().unwrap().contains("radius"));
+    folder.ok(&format!("{FIT} --preset paper"));
+    let refused = ["majority", "--bridge posterior"];
+    folder.fails(2, "predict m.bridged x.csv --min-confidence 0.5 -o out.csv", &refused);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Studies from a file of data to lines of results.
 
+mod calibration;
 mod presets;
 mod report;
 mod study;

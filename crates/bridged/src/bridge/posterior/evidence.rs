@@ -10,6 +10,9 @@ use bridged_math::assignment::{Goal, assign};
 /// As many maps × pairs are summed over one by one; beyond, they are sampled.
 const FEW: f64 = 250_000.0;
 
+/// Memberships below this play no part where there are many clusters.
+const SLIGHT: f64 = 1e-6;
+
 /// What the pairs say of the links.
 pub(super) struct Evidence {
     /// The numbers of clusters on both sides.
@@ -21,6 +24,8 @@ pub(super) struct Evidence {
     pub x: Vec<f64>,
     /// p(j|y_s) / ρ_j, (pairs, ky).
     pub y: Vec<f64>,
+    /// The input clusters that each pair belongs to more than slightly.
+    pub near: Vec<Vec<usize>>,
     /// ρ, the share of each output cluster.
     pub share: Vec<f64>,
     /// How many input clusters an output cluster has room for.
@@ -63,6 +68,10 @@ impl Evidence {
                 .iter()
                 .flat_map(|&s| my.row(s).iter().zip(&share).map(|(p, r)| p / r))
                 .collect(),
+            near: order
+                .iter()
+                .map(|&s| (0..kx).filter(|&i| mx.row(s)[i] >= SLIGHT).collect())
+                .collect(),
             held_out: held_out.collect(),
             seats: kx.div_ceil(ky),
             share,
@@ -82,15 +91,14 @@ impl Evidence {
         one_to_one.min(any) * self.pairs.max(1) as f64 <= FEW
     }
 
-    /// mean_s p(i|x_s) p(j|y_s), (kx, ky).
+    /// mean_s p(i|x_s) p(j|y_s), up to slight memberships, (kx, ky).
     pub fn votes(&self) -> Vec<f64> {
         let mut votes = vec![0.0; self.kx * self.ky];
-        for s in 0..self.pairs {
-            for (i, row) in votes.chunks_exact_mut(self.ky).enumerate() {
-                if self.x[s * self.kx + i] > 0.0 {
-                    for (j, vote) in row.iter_mut().enumerate() {
-                        *vote += self.agreement(s, i, j) * self.share[j] / self.pairs as f64;
-                    }
+        for (s, near) in self.near.iter().enumerate() {
+            for &i in near {
+                for j in 0..self.ky {
+                    votes[i * self.ky + j] +=
+                        self.agreement(s, i, j) * self.share[j] / self.pairs as f64;
                 }
             }
         }
@@ -118,10 +126,10 @@ impl Evidence {
         self.x[s * self.kx + i] * self.y[s * self.ky + j]
     }
 
-    /// m_s(A) of every pair.
+    /// m_s(A) of every pair, up to slight memberships.
     pub fn agreements(&self, map: &[usize], out: &mut [f64]) {
         for (s, m) in out.iter_mut().enumerate() {
-            *m = map.iter().enumerate().map(|(i, &j)| self.agreement(s, i, j)).sum();
+            *m = self.near[s].iter().map(|&i| self.agreement(s, i, map[i])).sum();
         }
     }
 }

@@ -79,6 +79,12 @@ impl<'a> Ledger<'a> {
         self.add_weighted(map, agreements, &weights, scale + many.ln());
     }
 
+    /// Whether maps with at most these agreements, standing for at most so many, are negligible.
+    pub fn passes_over(&self, agreements: &[f64], many: f64) -> bool {
+        let (_, scale) = Self::likelihood(self.prior, agreements);
+        (scale + many.ln() - self.scale).exp() < NEGLIGIBLE
+    }
+
     /// A map that was drawn from the posterior: all draws weigh alike.
     pub fn add_draw(&mut self, map: &[usize], agreements: &[f64]) {
         let (weights, _) = Self::likelihood(self.prior, agreements);

@@ -17,7 +17,7 @@
 //! | `evidence.rs` | the pairs as factors of the likelihood |
 //! | `reliability.rs` | the prior of q: how clear both clusterings are |
 //! | `ledger.rs` | sums over maps: links, reliability, and the same without each pair |
-//! | `enumerate.rs` | all maps, where they are few |
+//! | `enumerate.rs` | all maps that matter, where they are few |
 //! | `sample.rs` | a Markov chain over maps, where they are many |
 
 mod enumerate;

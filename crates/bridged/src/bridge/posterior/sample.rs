@@ -24,9 +24,7 @@ use rand::RngExt;
 const WARM_UP: usize = 60;
 const SWEEPS: usize = 400;
 /// Proposals of a sweep for each input cluster.
-const PROPOSALS: usize = 4;
-/// Memberships below this play no part in a proposal; agreements are taken anew every sweep.
-const SLIGHT: f64 = 1e-4;
+const PROPOSALS: usize = 2;
 
 /// Enters draws from the posterior into the ledger.
 pub(super) fn maps(evidence: &Evidence, prior: &Reliability, ledger: &mut Ledger<'_>) {
@@ -52,17 +50,17 @@ struct Chain<'e> {
     seat: Vec<usize>,           // its seat; seat t belongs to output t / seats
     sitter: Vec<Option<usize>>, // who is on a seat
     agreements: Vec<f64>,       // m_s
-    voters: Vec<Vec<u32>>,      // pairs that belong to each input cluster at all
+    voters: Vec<Vec<usize>>,    // pairs that belong to each input cluster at all
     votes: Vec<f64>,            // mean_s p(i|x_s) p(j|y_s), (kx, ky)
 }
 
 impl<'e> Chain<'e> {
     fn new(evidence: &'e Evidence) -> Self {
         let Evidence { kx, ky, pairs, seats, .. } = *evidence;
-        let voters = (0..kx).map(|i| {
-            (0..pairs as u32).filter(|&s| evidence.x[s as usize * kx + i] >= SLIGHT).collect()
-        });
-        let (voters, seat) = (voters.collect(), evidence.best_seats());
+        let (mut voters, seat) = (vec![Vec::new(); kx], evidence.best_seats());
+        for (s, near) in evidence.near.iter().enumerate() {
+            near.iter().for_each(|&i| voters[i].push(s));
+        }
         let mut sitter = vec![None; ky * seats];
         seat.iter().enumerate().for_each(|(i, &t)| sitter[t] = Some(i));
         let map: Vec<usize> = seat.iter().map(|t| t / seats).collect();
@@ -121,10 +119,8 @@ impl<'e> Chain<'e> {
     /// Pairs of i, and those of the other that are not pairs of i.
     fn affected(&self, i: usize, other: Option<usize>) -> impl Iterator<Item = usize> {
         let more = other.map_or(&[][..], |o| &self.voters[o]);
-        let is_of_i =
-            move |s: &&u32| self.evidence.x[**s as usize * self.evidence.kx + i] >= SLIGHT;
-        let more = more.iter().filter(move |s| !is_of_i(s));
-        self.voters[i].iter().chain(more).map(|&s| s as usize)
+        let more = more.iter().filter(move |s| !self.evidence.near[**s].contains(&i));
+        self.voters[i].iter().chain(more).copied()
     }
 
     /// The likelihood after the exchange ÷ before it.
