@@ -20,7 +20,7 @@ from bridged._catalogue import _ALL
 
 @pytest.fixture(scope="module")
 def model(task):
-    return BridgedClustering(n_clusters=4).fit(task.X, task.Y, task.pairs)
+    return BridgedClustering(n_clusters=4, bridge="majority").fit(task.X, task.Y, task.pairs)
 
 
 def means_by_class(rows, classes):
@@ -51,17 +51,30 @@ def test_details_say_why(task, model):
     assert list(found.to_pandas()) == found.to_polars().columns
 
 
+def test_the_posterior_says_how_sure_it_is(task):
+    model = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
+    found = model.predict(task.X, details=True)
+    expected = means_by_class(task.Y, task.y_class)[task.x_class]
+    assert np.abs(found.value - expected).max() < 0.5, "clear clusters, shrunk a little"
+    assert ((found.confidence > 0.8) & (found.confidence <= 1)).all() and (found.expected_error > 0).all()
+    assert (np.diff([found.radius(level)[0] for level in (0.2, 0.5, 0.8)]) >= 0).all()
+    with pytest.raises(ValueError, match="8 pairs"):
+        found.radius(0.99)
+    assert model.inspect()["bridge"]["x_to_y"]["reliability"] > 0.5
+
+
 def test_votes_of_pairs_that_disagree_are_a_share(task):
     one, other = np.flatnonzero(task.x_class == 0), np.flatnonzero(task.y_class == 1)
     pairs = task.pairs + [(int(one[3]), int(other[3]))]
-    found = BridgedClustering(4).fit(task.X, task.Y, pairs).predict(task.X[one[:1]], details=True)
+    model = BridgedClustering(4, bridge="majority").fit(task.X, task.Y, pairs)
+    found = model.predict(task.X[one[:1]], details=True)
     assert found.support[0] == 2 and found.confidence[0] == pytest.approx(2 / 3)
 
 
 def test_what_has_no_evidence_is_said(task):
     pairs = task.pairs[:2]
     for uncovered, source in (("mean", "mean"), ("nearest", "nearest"), ("abstain", "abstain")):
-        model = BridgedClustering(4, uncovered=uncovered).fit(task.X, task.Y, pairs)
+        model = BridgedClustering(4, bridge="majority", uncovered=uncovered).fit(task.X, task.Y, pairs)
         found = model.predict(task.X, details=True)
         lost = found.status == "no evidence"
         assert lost.sum() == 90 and set(found.source[lost]) == {source}
@@ -244,7 +257,7 @@ def test_nothing_can_be_asked_before_a_fit(task):
         ({"n_clusters": "7"}, "`n_clusters` must be at least 1, got '7'"),
         ({"cluster": "kmedoids"}, "there is no clustering `kmedoids`; there are kmeans, balanced"),
         ({"cluster": 3}, "`cluster` must be the name of a clustering"),
-        ({"bridge": "covered"}, "there is no bridge `covered`; there are majority"),
+        ({"bridge": "covered"}, "there is no bridge `covered`; there are posterior, majority"),
         ({"bridge": {"rule": "soft", "heat": 1}}, "`soft` has no `heat`"),
         ({"scale": "pca:many"}, "`scale` must be none, standardize, l2, or pca:N"),
         ({"scale": "pca:99"}, "`pca` must be between 1 and"),

@@ -20,7 +20,8 @@ def demo(command, tmp_path_factory):
 
 SETTINGS = {
     "default": ([], {}),
-    "paper": (["--preset", "paper"], {"cluster": "balanced"}),
+    "paper": (["--preset", "paper"], {"cluster": "balanced", "bridge": "majority"}),
+    "majority": (["--bridge", "majority"], {"bridge": "majority"}),
     "seed": (["--seed", "12345678901"], {"random_state": 12345678901}),
     "sides": (
         ["--x-cluster", "spectral", "--y-cluster", "gmm", "--y-clusters", "5", "--scale", "pca:8", "--y-scale", "l2"],
