@@ -175,8 +175,8 @@ impl Results {
 }
 
 impl Results {
-    /// Writes them into a new folder in little space: runs in the order of their cells, rounded to
-    /// seven digits, seconds to three, compressed.
+    /// Writes them into a new folder in little space: runs in the order of their draws, errors rounded
+    /// to seven digits, other scores to five, seconds to two, compressed.
     pub fn pack(&self, folder: &Path) -> Result<(), LabError> {
         let io = |source| LabError::Io { path: folder.to_path_buf(), source };
         std::fs::create_dir_all(folder).map_err(io)?;
@@ -193,7 +193,7 @@ impl Results {
         runs.sort_by_cached_key(|r| {
             let Cell { groups, pairs, setting, direction, extra_clusters } = r.cell;
             let direction = direction == Direction::Reverse;
-            (direction, setting, extra_clusters, r.method.clone(), groups, pairs, r.run)
+            (direction, setting, extra_clusters, groups, pairs, r.run, r.method.clone())
         });
         let content = |sink: &mut bridged_io::Sink<'_>| {
             let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
@@ -214,14 +214,16 @@ fn rounded(run: &Run) -> Run {
     };
     let mut run = run.clone();
     if let Outcome::Scores(s) = &mut run.outcome {
-        for value in [&mut s.mse, &mut s.mae, &mut s.mse_of_mean] {
+        for value in [&mut s.mse, &mut s.mse_of_mean] {
             *value = digits(*value, 7);
         }
-        s.r2 = s.r2.map(|v| digits(v, 7));
-        s.bleu = s.bleu.map(|v| digits(v, 7));
+        s.mae = digits(s.mae, 5);
+        s.r2 = s.r2.map(|v| digits(v, 5));
+        s.bleu = s.bleu.map(|v| digits(v, 5));
         for value in [&mut s.fit_seconds, &mut s.predict_seconds] {
-            *value = digits(*value, 3);
+            *value = digits(*value, 2);
         }
+        s.peak_bytes = digits(s.peak_bytes as f64, 3) as u64;
         if let Some(c) = &mut s.clusters {
             for value in [
                 &mut c.ami_x,
@@ -231,7 +233,7 @@ fn rounded(run: &Run) -> Run {
                 &mut c.accuracy,
                 &mut c.epsilon_b,
             ] {
-                *value = digits(*value, 7);
+                *value = digits(*value, 5);
             }
         }
     }
