@@ -12,13 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
-from ._arrays import Pool, as_known, as_pool
+from ._arrays import as_known
 from ._base import CORE_NAME, Runs, to_json
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
-from ._pairs import as_pairs
 from ._prediction import Neighbors, Prediction
-from ._search import PairSamples
+from ._search import PairSamples, task_of
 from ._types import Floats, Pairs, Progress, Rows, Seed
 
 if TYPE_CHECKING:
@@ -185,15 +184,7 @@ class BridgedClustering(Runs, BaseEstimator):
         -------
         self
         """
-        if isinstance(X, PairSamples):
-            x_rows, y_rows, known = X.training()
-            x, y = (Pool(rows, [], [], side.names) for rows, side in ((x_rows, X.x), (y_rows, X.y)))
-        else:
-            if Y is None:
-                raise ValueError("fit needs two pools, X and Y, and pairs of their rows")
-            x, y = as_pool(X, "x", x_ids, self), as_pool(Y, "y", y_ids, self)
-            by_id = x_ids is not None or y_ids is not None
-            known = as_pairs([] if pairs is None else pairs, x, y, by_id=by_id)
+        x, y, known = task_of(X, Y, pairs, x_ids, y_ids, self)
         return self._take(
             _native.Model.fit(self._spec(), (x.rows, y.rows), known, (x.called, y.called), self._seed(), self._host())
         )

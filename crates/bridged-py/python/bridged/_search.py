@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._arrays import as_pool
+from ._arrays import Pool, as_pool
 from ._pairs import as_pairs
 
 
@@ -150,3 +150,15 @@ def _groups(pairs: np.ndarray) -> np.ndarray:
         if (group == before).all():
             break
     return np.unique(group, return_inverse=True)[1]
+
+
+def task_of(X, Y, pairs, x_ids, y_ids, estimator):
+    """Both pools and the pairs of a fit, as arguments or as :class:`PairSamples`."""
+    if isinstance(X, PairSamples):
+        x, y, known = X.training()
+        return Pool(x, [], [], X.x.names), Pool(y, [], [], X.y.names), known
+    if Y is None:
+        raise ValueError("fit needs two pools, X and Y, and pairs of their rows")
+    x, y = as_pool(X, "x", x_ids, estimator), as_pool(Y, "y", y_ids, estimator)
+    by_id = x_ids is not None or y_ids is not None
+    return x, y, as_pairs([] if pairs is None else pairs, x, y, by_id=by_id)

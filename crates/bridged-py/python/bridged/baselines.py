@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _native, metrics
 from ._arrays import as_known, as_pool
 from ._base import Runs
-from ._pairs import as_pairs
-from ._search import PairSamples
+from ._search import PairSamples, task_of
 from ._types import Components, Floats, Pairs, Progress, Rows, Seed, Width
 
 if TYPE_CHECKING:
@@ -82,19 +81,11 @@ class _Baseline(Runs, BaseEstimator):
         y_ids: Any = None,
     ) -> Self:
         """Learn from two pools and a few pairs; as :meth:`bridged.BridgedClustering.fit`."""
-        if isinstance(X, PairSamples):
-            x, y, known = X.training()
-            names = X.x.names
-        else:
-            if Y is None:
-                raise ValueError("fit needs two pools, X and Y, and pairs of their rows")
-            x_pool, y_pool = as_pool(X, "x", x_ids, self), as_pool(Y, "y", y_ids, self)
-            by_id = x_ids is not None or y_ids is not None
-            known = as_pairs([] if pairs is None else pairs, x_pool, y_pool, by_id=by_id)
-            x, y, names = x_pool.rows, y_pool.rows, x_pool.names
+        x_pool, y_pool, known = task_of(X, Y, pairs, x_ids, y_ids, self)
+        x, y = x_pool.rows, y_pool.rows
         task = (self._method, self._settings()), x, y, known, self._seed()
         self._fitted = _native.Baseline.fit(*task, self._host())
-        self._task, self._names = task, names
+        self._task, self._names = task, x_pool.names
         self.n_features_in_, self.n_features_out_ = x.shape[1], y.shape[1]
         return self
 
