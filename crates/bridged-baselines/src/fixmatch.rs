@@ -95,7 +95,7 @@ impl Default for FixMatch {
     fn default() -> Self {
         Self {
             lr: 3e-4,
-            batch_size: 64,
+            batch_size: 32,
             alpha_ema: 0.99,
             lambda_u_max: 0.5,
             rampup_length: 30,

@@ -18,8 +18,8 @@
 //! The masks of the passes that predict are drawn once, from the seed, and are the same for all rows:
 //! each is one network of the ensemble, and a prediction does not depend on the rows beside it.
 //!
-//! A step costs O(batch · parameters), the two networks in parallel; the T passes share the first
-//! layer and the output layer, which are the large ones. There is no early stop: a loss whose targets move
+//! A step costs O(batch · parameters), the two networks in parallel; the large layers are shared, the
+//! first by the T passes and by the copies of a pair in the batch, the last by the T passes. There is no early stop: a loss whose targets move
 //! says little by standing still. With one pair, or equal paired outputs, there is nothing to learn: no
 //! step is taken, and every row is given that output.
 //!
@@ -36,7 +36,7 @@ mod bayes;
 mod loss;
 mod member;
 
-use crate::nn::{Epochs, Mask, Range, Record, gather, in_bands, resample};
+use crate::nn::{Epochs, Mask, Range, Record, distinct, gather, in_bands, resample};
 use crate::prepare::{Centred, Prepared, Standard};
 use bayes::Bayes;
 use bridged::math::watch::Stage;
@@ -96,7 +96,7 @@ impl Default for Ucvme {
             mc_t: 5,
             dropout: 0.05,
             hidden: 128,
-            batch_size: 64,
+            batch_size: 32,
             ramp_up: 0.3,
             weight_decay: 1e-3,
             max_iter: 1000,
@@ -173,12 +173,14 @@ impl Ucvme {
         for step in 0..if nothing_to_learn { 0 } else { self.max_iter } {
             stage.step(step as u64)?;
             resample(labelled.rows(), &mut picked, &mut rng);
-            gather(labelled.view(), &picked, &mut batch.x);
             gather(answers.view(), &picked, &mut batch.y);
-            batch.unlabelled = batch.x.len();
+            let rows = distinct(&picked, &mut batch.of);
+            gather(labelled.view(), &rows, &mut batch.x);
             epochs.fill(&mut picked, &mut rng);
             gather(pool.view(), &picked, &mut others);
             batch.x.extend_from_slice(&others);
+            batch.unlabelled = rows.len();
+            batch.of.extend(rows.len()..rows.len() + picked.len());
 
             let (of_a, of_b) = rayon::join(|| a.believe(&net, &batch), || b.believe(&net, &batch));
             batch.pseudo = of_a.together(&of_b);
@@ -210,8 +212,11 @@ struct Fitted {
 
 impl Fitted {
     fn believe(&self, x: &[f32]) -> Belief {
-        let [a, b] =
-            self.members.each_ref().map(|(params, draws)| self.net.ensemble(params, x, draws));
+        let mut early = Vec::new();
+        let [a, b] = self.members.each_ref().map(|(params, draws)| {
+            self.net.begin(params, x, &mut early);
+            self.net.ensemble(params, &early, draws)
+        });
         a.together(&b)
     }
 }

@@ -167,11 +167,18 @@ impl Draw {
 }
 
 /// Which rows of a group go where.
-struct Division {
+pub(crate) struct Division {
     pairs: Vec<usize>,
     output: Vec<usize>,
     test: Vec<usize>,
     input: Vec<usize>,
+}
+
+/// A group that may be drawn.
+struct Candidate {
+    group: u32,
+    /// The rows that it could not give, and a sentence that says so.
+    refused: Option<(usize, String)>,
 }
 
 /// How many rows of a group go where.
@@ -191,15 +198,9 @@ impl Protocol {
         cell: Cell,
         seed: Seed,
     ) -> Result<Draw, LabError> {
-        self.check(cell)?;
-        let sizes: Vec<usize> = (1..=cell.groups).map(|t| self.size(t)).collect();
-        let paired = self.pairs_a_group(&sizes, cell.pairs, &mut seed.child("pairs").rng());
-        let plan: Vec<Parts> =
-            sizes.iter().zip(&paired).map(|(&n, &pairs)| self.parts(n, pairs, cell)).collect();
-
         let (mut x_rows, mut y_rows, mut test_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut pair_rows = Vec::new();
-        for division in self.choose(data, allowed, &plan, seed)? {
+        for division in self.divide(data, allowed, cell, seed)? {
             let Division { pairs, output, test, input } = division;
             x_rows.extend(pairs.iter().chain(&input));
             y_rows.extend(pairs.iter().chain(&output));
@@ -235,6 +236,22 @@ impl Protocol {
             test,
             test_rows,
         })
+    }
+
+    /// The rows of one run, group by group; an error names what is too small.
+    pub(crate) fn divide(
+        &self,
+        data: &Dataset,
+        allowed: &[u32],
+        cell: Cell,
+        seed: Seed,
+    ) -> Result<Vec<Division>, LabError> {
+        self.check(cell)?;
+        let sizes: Vec<usize> = (1..=cell.groups).map(|t| self.size(t)).collect();
+        let paired = self.pairs_a_group(&sizes, cell.pairs, &mut seed.child("pairs").rng());
+        let plan: Vec<Parts> =
+            sizes.iter().zip(&paired).map(|(&n, &pairs)| self.parts(n, pairs, cell)).collect();
+        self.choose(data, allowed, &plan, seed)
     }
 
     fn check(&self, cell: Cell) -> Result<(), LabError> {
@@ -300,7 +317,8 @@ impl Protocol {
         Parts { pairs, output, test, input: rest.saturating_sub(test).max(1) }
     }
 
-    /// Draws the groups of a run and divides the rows of each.
+    /// Draws the groups of a run and divides the rows of each: the first group in random order that
+    /// is large enough. One that is not may still do for a smaller part of the plan.
     fn choose(
         &self,
         data: &Dataset,
@@ -308,42 +326,53 @@ impl Protocol {
         plan: &[Parts],
         seed: Seed,
     ) -> Result<Vec<Division>, LabError> {
-        let mut order = allowed.to_vec();
-        order.shuffle(&mut seed.child("groups").rng());
+        let mut waiting: Vec<Candidate> =
+            allowed.iter().map(|&group| Candidate { group, refused: None }).collect();
+        waiting.shuffle(&mut seed.child("groups").rng());
         let rng = &mut seed.child("rows").rng();
         let mut taken = HashSet::new();
-        let (mut chosen, mut too_small) = (Vec::new(), Vec::new());
-        for group in order {
-            let Some(parts) = plan.get(chosen.len()) else { break };
-            let units = self.units(data, group, &taken, rng);
-            let rows: Vec<usize> = units.iter().flatten().copied().collect();
-            let entities = units.len();
-            match parts.divide(units) {
-                Some(division) => {
-                    taken.extend(rows.iter().filter_map(|&row| self.entity(data, row)));
-                    chosen.push(division);
+        let mut chosen = Vec::new();
+        for parts in plan {
+            let division = waiting.iter_mut().enumerate().find_map(|(at, candidate)| {
+                if candidate.refused.as_ref().is_some_and(|(need, _)| parts.rows() >= *need) {
+                    return None;
                 }
-                None => {
-                    let name = &data.group_names[group as usize];
-                    let of = match entities < rows.len() {
-                        true => format!(" of {entities} entities, which are not divided"),
-                        false => String::new(),
-                    };
-                    let (has, need) = (rows.len(), parts.rows());
-                    too_small.push(format!("{name} has {has}{of}, needs {need}"));
+                let units = self.units(data, candidate.group, &taken, rng);
+                let rows: Vec<usize> = units.iter().flatten().copied().collect();
+                let entities = units.len();
+                let division = parts.divide(units);
+                match &division {
+                    Some(_) => {
+                        taken.extend(rows.iter().filter_map(|&row| self.entity(data, row)));
+                    }
+                    None => {
+                        let name = &data.group_names[candidate.group as usize];
+                        let of = match entities < rows.len() {
+                            true => format!(" of {entities} entities, which are not divided"),
+                            false => String::new(),
+                        };
+                        let (has, need) = (rows.len(), parts.rows());
+                        let why = format!("{name} has {has}{of}, needs {need}");
+                        candidate.refused = Some((need, why));
+                    }
                 }
-            }
+                division.map(|division| (at, division))
+            });
+            let Some((at, division)) = division else {
+                let too_small: Vec<String> =
+                    waiting.into_iter().filter_map(|c| c.refused).map(|(_, why)| why).collect();
+                let detail = match too_small.is_empty() {
+                    true => format!("{} in all", allowed.len()),
+                    false => too_small.join(", "),
+                };
+                let dataset = data.name.clone();
+                let (got, need) = (chosen.len(), plan.len());
+                return Err(LabError::TooFewGroups { dataset, got, need, detail });
+            };
+            waiting.remove(at);
+            chosen.push(division);
         }
-        if chosen.len() == plan.len() {
-            return Ok(chosen);
-        }
-        let detail = if too_small.is_empty() {
-            format!("{} in all", allowed.len())
-        } else {
-            too_small.join(", ")
-        };
-        let dataset = data.name.clone();
-        Err(LabError::TooFewGroups { dataset, got: chosen.len(), need: plan.len(), detail })
+        Ok(chosen)
     }
 
     fn entity(&self, data: &Dataset, row: usize) -> Option<u32> {
@@ -560,6 +589,20 @@ mod tests {
         draw.x_rows.iter().for_each(|&row| counts[row / 40] += 1);
         counts.sort_unstable();
         assert!(counts[0] >= 2 && counts[5] > 4 * counts[0], "{counts:?}");
+    }
+
+    #[test]
+    fn a_group_too_small_to_be_the_first_may_be_a_later_one() {
+        let mut data = data();
+        data.groups[60..80].fill(5); // leaves 20 rows of group 1
+        let (sizes, split_by) = (Sizes::Zipf, SplitBy::Row);
+        let protocol = Protocol { sizes, split_by, rows_per_group: 40, ..Protocol::default() };
+        for seed in 0..10 {
+            let cell = cell(2, 1, Setting::Transductive);
+            let draw = protocol.draw(&data, &[0, 1], cell, Seed(seed)).unwrap();
+            assert_eq!(draw.x_rows.iter().filter(|&&row| row < 40).count(), 32);
+            assert_eq!(draw.x_rows.len(), 32 + 16);
+        }
     }
 
     #[test]

@@ -66,7 +66,10 @@ impl<'a> Runner<'a> {
         let runner = Self { study, data, groups, contenders };
         for cell in study.cells() {
             // Whatever is too small is said before anything runs.
-            runner.draw(cell, 0)?;
+            for run in 0..study.seeds {
+                let seed = runner.seed(cell, run);
+                study.protocol.divide(data, &runner.groups, cell, seed)?;
+            }
         }
         Ok(runner)
     }

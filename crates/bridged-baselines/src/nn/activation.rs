@@ -70,13 +70,13 @@ impl<T: Real> Mask<T> {
 }
 
 /// max(v, 0), in place.
-pub(super) fn relu<T: Real>(values: &mut [T]) {
+pub fn relu<T: Real>(values: &mut [T]) {
     values.iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
 }
 
 /// The gradient before a ReLU from the one after it, in place; `after` are its values, dropped or
 /// not, and the gradient at 0 is 0.
-pub(super) fn relu_backward<T: Real>(after: &[T], d: &mut [T]) {
+pub fn relu_backward<T: Real>(after: &[T], d: &mut [T]) {
     d.iter_mut().zip(after).for_each(|(d, &a)| *d = if a > T::ZERO { *d } else { T::ZERO });
 }
 

@@ -17,6 +17,16 @@ pub fn resample(n: usize, batch: &mut [usize], rng: &mut Rng) {
     batch.iter_mut().for_each(|row| *row = rng.random_range(0..n));
 }
 
+/// The distinct rows of a batch, in order, and into `of` the place among them of each row.
+pub fn distinct(batch: &[usize], of: &mut Vec<usize>) -> Vec<usize> {
+    let mut rows = batch.to_vec();
+    rows.sort_unstable();
+    rows.dedup();
+    of.clear();
+    of.extend(batch.iter().map(|row| rows.binary_search(row).expect("a row of the batch")));
+    rows
+}
+
 /// Rows of `0..n` in shuffled epochs, each row once an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Epochs {
@@ -56,6 +66,14 @@ pub fn gather(rows: MatrixRef<'_>, picked: &[usize], out: &mut Vec<f32>) {
 mod tests {
     use super::*;
     use bridged::math::{Matrix, Seed};
+
+    #[test]
+    fn distinct_rows_give_the_batch_back() {
+        let (batch, mut of) = ([7, 2, 7, 9, 2], vec![99]);
+        let rows = distinct(&batch, &mut of);
+        assert_eq!(rows, [2, 7, 9]);
+        assert!(of.iter().map(|&i| rows[i]).eq(batch));
+    }
 
     #[test]
     fn three_labelled_rows_fill_a_batch_of_sixty_four() {

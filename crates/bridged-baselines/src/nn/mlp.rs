@@ -79,11 +79,6 @@ impl Mlp {
         self.layers[self.layers.len() - 1].end()
     }
 
-    /// Its layers, the first of which reads the input.
-    pub fn layers(&self) -> &[Linear] {
-        &self.layers
-    }
-
     /// Columns that come in.
     pub fn inputs(&self) -> usize {
         self.layers[0].inputs

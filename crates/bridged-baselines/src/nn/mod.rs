@@ -49,10 +49,10 @@ mod noise;
 mod record;
 mod sparse;
 
-pub use activation::{Mask, Sharing};
+pub use activation::{Mask, Sharing, relu, relu_backward};
 pub use adam::{Adam, follow};
 pub use bands::{BAND, in_bands};
-pub use batches::{Epochs, gather, resample};
+pub use batches::{Epochs, distinct, gather, resample};
 pub use dense::Linear;
 pub use loss::{squared_error, weighted_squared_error};
 pub use mlp::{Mlp, Tape};

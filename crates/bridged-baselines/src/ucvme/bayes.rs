@@ -6,15 +6,19 @@
 //! ```
 //!
 //! with a dropout mask m. The bound |z| < Z keeps three pairs that are fitted exactly from claiming a
-//! variance of 0. μ is linear in h, so the mean of μ over many masks is that of the mean h: an
-//! ensemble passes V once, and W₁ once, since nothing is dropped before it.
+//! variance of 0.
+//!
+//! W₁ is nearly all of the work, and nothing is dropped before it: it sees every distinct row of a
+//! step once, however many rows of the batch are copies of it and however many masks are drawn on top
+//! of it. μ is linear in h, so the mean of μ over many masks is that of the mean h, and an ensemble
+//! passes V once.
 //!
 //! Nothing is dropped from h itself: there, dropout noise is proportional to μ, and networks
 //! that shall agree under it agree on small outputs. With one pair a group that pulled all
 //! predictions to the mean, the more the longer they trained.
 
 use super::loss::{Belief, Rows};
-use crate::nn::{Linear, Mask, Mlp, Real, Sharing, Tape};
+use crate::nn::{Linear, Mask, Real, Sharing, relu, relu_backward};
 use bridged::math::seed::Rng;
 
 /// Z: variances stay between e^{−4} and e⁴ of those of the outputs.
@@ -23,7 +27,8 @@ pub(super) const BOUND: f64 = 4.0;
 /// The shape of the network; its parameters are one vector.
 #[derive(Clone, Debug)]
 pub(super) struct Bayes {
-    trunk: Mlp,
+    first: Linear,
+    second: Linear,
     mean: Linear,
     spread: Linear,
 }
@@ -31,13 +36,28 @@ pub(super) struct Bayes {
 /// What a pass with gradients remembers. Its memory is kept from pass to pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pass<T = f32> {
-    trunk: Tape<T>,
+    /// relu(W₁ x + b₁) of the distinct rows, and the gradient by it.
+    early: Vec<T>,
+    d_early: Vec<T>,
+    mask: Mask<T>,
+    /// m ∘ the former, for each row of the batch.
+    dropped: Vec<T>,
+    d_dropped: Vec<T>,
+    /// h.
+    late: Vec<T>,
+    d_late: Vec<T>,
+    /// What the log-variance adds to that.
+    d_spread: Vec<T>,
     belief: Belief<T>,
     gradient: Belief<T>,
-    d_hidden: Vec<T>,
 }
 
 impl<T: Real> Pass<T> {
+    /// The first layer's values of the distinct rows from `start` on.
+    pub(super) fn early(&self, start: usize, net: &Bayes) -> &[T] {
+        &self.early[start * net.first.outputs..]
+    }
+
     /// The log-variances of the rows.
     pub(super) fn z(&self) -> &[T] {
         &self.belief.z
@@ -56,14 +76,11 @@ impl<T: Real> Pass<T> {
 
 impl Bayes {
     pub(super) fn new(inputs: usize, hidden: usize, outputs: usize) -> Self {
-        let trunk = Mlp::new(&[inputs, hidden, hidden]).activate_last();
-        let mean = Linear { inputs: hidden, outputs, at: trunk.end() };
+        let first = Linear { inputs, outputs: hidden, at: 0 };
+        let second = Linear { inputs: hidden, outputs: hidden, at: first.end() };
+        let mean = Linear { inputs: hidden, outputs, at: second.end() };
         let spread = Linear { inputs: hidden, outputs: 1, at: mean.end() };
-        Self { trunk, mean, spread }
-    }
-
-    pub(super) fn inputs(&self) -> usize {
-        self.trunk.inputs()
+        Self { first, second, mean, spread }
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -72,9 +89,8 @@ impl Bayes {
 
     pub(super) fn init<T: Real>(&self, rng: &mut Rng) -> Vec<T> {
         let mut params = vec![T::ZERO; self.spread.end()];
-        self.trunk.init_into(&mut params, rng);
-        self.mean.init(&mut params, rng);
-        self.spread.init(&mut params, rng);
+        let layers = [&self.first, &self.second, &self.mean, &self.spread];
+        layers.into_iter().for_each(|layer| layer.init(&mut params, rng));
         params
     }
 
@@ -85,69 +101,101 @@ impl Bayes {
 
     /// Draws a mask of its own for every row of the next pass.
     pub(super) fn drop<T: Real>(&self, p: f64, rows: usize, pass: &mut Pass<T>, rng: &mut Rng) {
-        let masks = &mut pass.trunk.masks;
-        masks.resize(2, Mask::Keep);
-        masks[0].draw(p, Sharing::EachRow, (rows, self.mean.inputs), rng);
+        pass.mask.draw(p, Sharing::EachRow, (rows, self.second.inputs), rng);
     }
 
     /// Draws networks, into the memory of the old ones.
     pub(super) fn draw<T: Real>(&self, p: f64, draws: &mut [Mask<T>], rng: &mut Rng) {
         for mask in draws {
-            mask.draw(p, Sharing::AllRows, (1, self.mean.inputs), rng);
+            mask.draw(p, Sharing::AllRows, (1, self.second.inputs), rng);
         }
     }
 
-    /// Takes rows `x` to the belief of the pass, with its masks.
-    pub(super) fn forward<T: Real>(&self, params: &[T], x: &[T], pass: &mut Pass<T>) {
-        self.trunk.forward(params, x, &mut pass.trunk);
-        let hidden = pass.trunk.output();
-        let rows = hidden.len() / self.mean.inputs;
-        for place in [&mut pass.belief, &mut pass.gradient] {
-            place.mean.resize(rows * self.outputs(), T::ZERO);
-            place.z.resize(rows, T::ZERO);
-        }
-        self.mean.forward(params, hidden, &mut pass.belief.mean);
-        self.spread.forward(params, hidden, &mut pass.belief.z);
-        pass.belief.z.iter_mut().for_each(|z| *z = bounded(*z));
+    /// Takes the rows `of` the distinct rows `x` to the belief of the pass, with its mask.
+    pub(super) fn forward<T: Real>(
+        &self,
+        params: &[T],
+        (x, of): (&[T], &[usize]),
+        pass: &mut Pass<T>,
+    ) {
+        let Pass { early, mask, dropped, late, belief, .. } = pass;
+        self.begin(params, x, early);
+        let hidden = self.second.inputs;
+        dropped.clear();
+        of.iter().for_each(|&i| dropped.extend_from_slice(&early[i * hidden..][..hidden]));
+        mask.apply(hidden, dropped);
+        late.resize(dropped.len(), T::ZERO);
+        self.second.forward(params, dropped, late);
+        relu(late);
+        belief.mean.resize(of.len() * self.outputs(), T::ZERO);
+        belief.z.resize(of.len(), T::ZERO);
+        self.mean.forward(params, late, &mut belief.mean);
+        self.spread.forward(params, late, &mut belief.z);
+        belief.z.iter_mut().for_each(|z| *z = bounded(*z));
+        pass.gradient.mean.resize(belief.mean.len(), T::ZERO);
+        pass.gradient.z.resize(of.len(), T::ZERO);
     }
 
     /// Takes the gradients of the pass back: adds those of all parameters to `grads`.
     pub(super) fn backward<T: Real>(
         &self,
         params: &[T],
-        x: &[T],
+        (x, of): (&[T], &[usize]),
         pass: &mut Pass<T>,
         grads: &mut [T],
     ) {
-        let Pass { trunk, belief, gradient, d_hidden } = pass;
+        let Pass { belief, gradient, .. } = pass;
         for (d, z) in gradient.z.iter_mut().zip(&belief.z) {
             *d *= T::of(1.0 - (z.wide() / BOUND).powi(2));
         }
-        let (hidden, d_trunk) = trunk.output_and_gradient();
-        d_hidden.resize(hidden.len(), T::ZERO);
-        self.mean.backward(params, hidden, &gradient.mean, grads, Some(d_trunk));
-        self.spread.backward(params, hidden, &gradient.z, grads, Some(d_hidden));
-        d_trunk.iter_mut().zip(d_hidden).for_each(|(d, &mut from)| *d += from);
-        self.trunk.backward(params, x, trunk, grads, None);
+        let Pass { late, d_late, d_spread, .. } = pass;
+        d_late.resize(late.len(), T::ZERO);
+        d_spread.resize(late.len(), T::ZERO);
+        self.mean.backward(params, late, &gradient.mean, grads, Some(d_late));
+        self.spread.backward(params, late, &gradient.z, grads, Some(d_spread));
+        add(d_late, d_spread);
+        relu_backward(late, d_late);
+
+        let Pass { early, d_early, mask, dropped, d_dropped, .. } = pass;
+        d_dropped.resize(dropped.len(), T::ZERO);
+        self.second.backward(params, dropped, d_late, grads, Some(d_dropped));
+        let hidden = self.second.inputs;
+        mask.apply(hidden, d_dropped);
+        d_early.clear();
+        d_early.resize(early.len(), T::ZERO);
+        for (d, &i) in d_dropped.chunks_exact(hidden).zip(of) {
+            add(&mut d_early[i * hidden..][..hidden], d);
+        }
+        relu_backward(early, d_early);
+        self.first.backward(params, x, d_early, grads, None);
     }
 
-    /// The means over the drawn networks, a mask each, of their means and log-variances.
-    pub(super) fn ensemble<T: Real>(&self, params: &[T], x: &[T], draws: &[Mask<T>]) -> Belief<T> {
-        let [first, second] = self.trunk.layers() else { unreachable!("new made two layers") };
-        let rows = x.len() / first.inputs;
-        let len = rows * second.outputs;
-        let [mut early, mut dropped, mut late, mut sum] = [(); 4].map(|()| vec![T::ZERO; len]);
+    /// The first layer's values of rows `x`.
+    pub(super) fn begin<T: Real>(&self, params: &[T], x: &[T], early: &mut Vec<T>) {
+        early.resize(x.len() / self.first.inputs * self.first.outputs, T::ZERO);
+        self.first.forward(params, x, early);
+        relu(early);
+    }
+
+    /// The means over the drawn networks, a mask each, of their means and log-variances, from the
+    /// first layer's values on.
+    pub(super) fn ensemble<T: Real>(
+        &self,
+        params: &[T],
+        early: &[T],
+        draws: &[Mask<T>],
+    ) -> Belief<T> {
+        let rows = early.len() / self.second.inputs;
+        let [mut late, mut sum] = [(); 2].map(|()| vec![T::ZERO; early.len()]);
         let mut belief =
             Belief { mean: vec![T::ZERO; rows * self.outputs()], z: vec![T::ZERO; rows] };
-        first.forward(params, x, &mut early);
-        activate(&mut early);
-        let mut z = vec![T::ZERO; rows];
+        let (mut dropped, mut z) = (early.to_vec(), vec![T::ZERO; rows]);
         let share = T::of(1.0 / draws.len() as f64);
         for mask in draws {
-            dropped.copy_from_slice(&early);
-            mask.apply(first.outputs, &mut dropped);
-            second.forward(params, &dropped, &mut late);
-            activate(&mut late);
+            dropped.copy_from_slice(early);
+            mask.apply(self.second.inputs, &mut dropped);
+            self.second.forward(params, &dropped, &mut late);
+            relu(&mut late);
             sum.iter_mut().zip(&late).for_each(|(s, &h)| *s += share * h);
             self.spread.forward(params, &late, &mut z);
             belief.z.iter_mut().zip(&z).for_each(|(to, &z)| *to += share * bounded(z));
@@ -161,8 +209,8 @@ fn bounded<T: Real>(raw: T) -> T {
     T::of(BOUND * (raw.wide() / BOUND).tanh())
 }
 
-fn activate<T: Real>(values: &mut [T]) {
-    values.iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
+fn add<T: Real>(to: &mut [T], from: &[T]) {
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to += from);
 }
 
 #[cfg(test)]
@@ -176,19 +224,21 @@ mod tests {
         let net = Bayes::new(3, 6, 2);
         let mut rng = Seed(1).rng();
         let params: Vec<f64> = net.init(&mut rng);
-        let (x, y, other) = (random(15, 2), random(4, 3), random(2, 4));
+        // Three distinct rows; the second is in the batch twice among the pairs, and once in the pool.
+        let (x, of) = (random(9, 2), [1, 1, 0, 2, 1]);
+        let (y, other) = (random(4, 3), random(2, 4));
         let pseudo = Belief { mean: random(6, 5), z: random(3, 6) };
         let mut pass = Pass::default();
         net.drop(0.2, 5, &mut pass, &mut rng);
         let loss = |params: &[f64], pass: &mut Pass<f64>| {
-            net.forward(params, &x, pass);
+            net.forward(params, (&x, &of), pass);
             let [mut labelled, mut unlabelled] = pass.split(2);
             let known = labelled.heteroscedastic(&y) + labelled.agreement(&other);
             known + unlabelled.pseudo(&pseudo, 2.0)
         };
         let mut grads = vec![0.0; params.len()];
         loss(&params, &mut pass);
-        net.backward(&params, &x, &mut pass, &mut grads);
+        net.backward(&params, (&x, &of), &mut pass, &mut grads);
         assert!(grads.iter().filter(|&&g| g != 0.0).count() > grads.len() / 3);
         assert_gradient(&params, &grads, |p| loss(p, &mut pass.clone()));
     }
@@ -201,18 +251,19 @@ mod tests {
         let x = random(20, 3);
         let mut draws = vec![Mask::default(); 6];
         net.draw(0.3, &mut draws, &mut rng);
-        let ensemble = net.ensemble(&params, &x, &draws);
+        let mut early = Vec::new();
+        net.begin(&params, &x, &mut early);
+        let ensemble = net.ensemble(&params, &early, &draws);
         let mut mean = Belief { mean: vec![0.0; 15], z: vec![0.0; 5] };
         for mask in &draws {
-            let mut pass = Pass::default();
-            pass.trunk.masks = vec![mask.clone()];
-            net.forward(&params, &x, &mut pass);
+            let mut pass = Pass { mask: mask.clone(), ..Pass::default() };
+            net.forward(&params, (&x, &[0, 1, 2, 3, 4]), &mut pass);
             mean.mean.iter_mut().zip(&pass.belief.mean).for_each(|(m, v)| *m += v / 6.0);
             mean.z.iter_mut().zip(pass.z()).for_each(|(m, v)| *m += v / 6.0);
         }
         let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near(&ensemble.mean, &mean.mean) && near(&ensemble.z, &mean.z));
-        let other = net.ensemble(&params, &x, &draws[..1]);
+        let other = net.ensemble(&params, &early, &draws[..1]);
         assert!(!near(&other.mean, &ensemble.mean), "masks matter");
     }
 

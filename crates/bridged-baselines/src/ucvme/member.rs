@@ -23,9 +23,11 @@ pub(super) struct Member {
 /// What both networks see in a step.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Labelled rows, then unlabelled ones.
+    /// Distinct labelled rows, then unlabelled ones.
     pub(super) x: Vec<f32>,
-    /// Where the unlabelled ones begin.
+    /// The place in `x` of each row of the batch, labelled ones first.
+    pub(super) of: Vec<usize>,
+    /// Where the unlabelled rows begin in `x`.
     pub(super) unlabelled: usize,
     /// The outputs of the labelled ones, (rows, outputs).
     pub(super) y: Vec<f32>,
@@ -54,10 +56,10 @@ impl Member {
     /// A pass to learn from, and what T passes believe of the unlabelled rows.
     pub(super) fn believe(&mut self, net: &Bayes, batch: &Batch) -> Belief {
         let Self { params, draws, pass, dropout, rng, .. } = self;
-        net.drop(*dropout, batch.x.len() / net.inputs(), pass, rng);
-        net.forward(params, &batch.x, pass);
+        net.drop(*dropout, batch.of.len(), pass, rng);
+        net.forward(params, (&batch.x, &batch.of), pass);
         net.draw(*dropout, draws, rng);
-        net.ensemble(params, &batch.x[batch.unlabelled..], draws)
+        net.ensemble(params, pass.early(batch.unlabelled, net), draws)
     }
 
     /// The log-variances of the labelled rows in that pass.
@@ -74,7 +76,7 @@ impl Member {
         labelled.agreement(other);
         unlabelled.pseudo(&batch.pseudo, batch.weight);
         grads.fill(0.0);
-        net.backward(params, &batch.x, pass, grads);
+        net.backward(params, (&batch.x, &batch.of), pass, grads);
         adam.lr = lr;
         adam.step(params, grads);
         loss

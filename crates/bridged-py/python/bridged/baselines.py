@@ -314,7 +314,7 @@ class FixMatch(_Baseline):
     ----------
     lr : float, default=0.0003
         Adam's step size.
-    batch_size : int, default=64
+    batch_size : int, default=32
         Labelled rows of a step, and as many unlabelled ones.
     alpha_ema : float, default=0.99
         α: how slowly the teacher follows. Early on it follows faster, as the plain mean of the
@@ -349,7 +349,7 @@ class FixMatch(_Baseline):
         self,
         *,
         lr: float = 0.0003,
-        batch_size: int = 64,
+        batch_size: int = 32,
         alpha_ema: float = 0.99,
         lambda_u_max: float = 0.5,
         rampup_length: int = 30,
@@ -449,7 +449,7 @@ class UCVME(_Baseline):
         posterior.
     hidden : int, default=128
         Units of each of the two hidden layers.
-    batch_size : int, default=64
+    batch_size : int, default=32
         Labelled rows of a step, drawn with replacement, and as many unlabelled ones.
     ramp_up : float, default=0.3
         The part of all steps after which the pseudo-targets count in full.
@@ -470,7 +470,7 @@ class UCVME(_Baseline):
         mc_t: int = 5,
         dropout: float = 0.05,
         hidden: int = 128,
-        batch_size: int = 64,
+        batch_size: int = 32,
         ramp_up: float = 0.3,
         weight_decay: float = 0.001,
         max_iter: int = 1000,
