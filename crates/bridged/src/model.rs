@@ -130,7 +130,7 @@ impl BridgedClustering {
         let x = Side::fit(&self.x, problem.x, &apart(&x_rows), keep, ("x", seed), watch)?;
         let y = Side::fit(&self.y, problem.y, &apart(&y_rows), keep, ("y", seed), watch)?;
 
-        let stage = Stage::begin(watch, "bridge", Some(2))?;
+        let stage = Stage::begin(watch, "bridge", Some(1))?;
         let (x_votes, y_votes) = (x.pair_rows(problem.x, &x_rows), y.pair_rows(problem.y, &y_rows));
         let vote = |(a, b): (&PairRow, &PairRow)| PairVote {
             x: a.label,
@@ -146,10 +146,11 @@ impl BridgedClustering {
             x_members: x.memberships(problem.x, &x_rows, reading),
             y_members: y.memberships(problem.y, &y_rows, reading),
         };
-        let forward = self.route(problem, &votes, &x, &y);
+        let (forward, reverse) = rayon::join(
+            || self.route(problem, &votes, &x, &y),
+            || self.route(problem.flip(), &votes.flip(), &y, &x),
+        );
         stage.step(1)?;
-        let reverse = self.route(problem.flip(), &votes.flip(), &y, &x);
-        stage.step(2)?;
         let pairs = problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
         Ok(BridgedModel { spec: self.clone(), seed, x, y, pairs, votes, forward, reverse })
     }

@@ -85,10 +85,9 @@ impl<'a> Ledger<'a> {
         (scale + many.ln() - self.scale).exp() < NEGLIGIBLE
     }
 
-    /// A map that was drawn from the posterior: all draws weigh alike.
-    pub fn add_draw(&mut self, map: &[usize], agreements: &[f64]) {
-        let (weights, _) = Self::likelihood(self.prior, agreements);
-        self.add_weighted(map, agreements, &weights, -weights.iter().sum::<f64>().ln());
+    /// A map that was drawn from the posterior, with its likelihood by q: all draws weigh alike.
+    pub fn add_draw(&mut self, map: &[usize], agreements: &[f64], weights: &[f64; GRID]) {
+        self.add_weighted(map, agreements, weights, -weights.iter().sum::<f64>().ln());
     }
 
     fn add_weighted(&mut self, map: &[usize], agreements: &[f64], w: &[f64; GRID], scale: f64) {

@@ -11,7 +11,15 @@
 //! i ↔ i' is proposed as (i, j') or as (i', j), so the ratio of proposals is that of
 //! g(i, j) + g(i', j') to g(i, j') + g(i', j). After each sweep q is drawn given the map, and the map
 //! enters the ledger with q summed over (Rao and Blackwell). Starts from the best assignment of the
-//! soft votes. O(sweeps · (kx · pairs of two clusters + pairs · grid)).
+//! soft votes.
+//!
+//! With f_s = 1 − q + q m_s, an exchange multiplies the likelihood by
+//!
+//! ```text
+//! Π_s (1 + q / f_s · (p(i|x_s) − p(i'|x_s)) · (p(j'|y_s)/ρ_j' − p(j|y_s)/ρ_j))
+//! ```
+//!
+//! a pass over four columns of memberships, which lie in memory as such: O(sweeps · pairs · (kx + grid)).
 
 use super::evidence::Evidence;
 use super::ledger::Ledger;
@@ -25,21 +33,27 @@ const WARM_UP: usize = 60;
 const SWEEPS: usize = 400;
 /// Proposals of a sweep for each input cluster.
 const PROPOSALS: usize = 2;
+/// Sweeps after which agreements are summed up again, so that rounding does not pile up.
+const AFRESH: usize = 16;
+/// Products that are formed side by side, since one has to wait for the one before it.
+const LANES: usize = 8;
 
 /// Enters draws from the posterior into the ledger.
 pub(super) fn maps(evidence: &Evidence, prior: &Reliability, ledger: &mut Ledger<'_>) {
     let mut rng = Seed(0).child("links of the posterior bridge").rng();
     let mut chain = Chain::new(evidence);
-    let mut reliability = 0.5;
+    chain.believe(0.5);
     for sweep in 0..WARM_UP + SWEEPS {
         for _ in 0..PROPOSALS * evidence.kx {
-            chain.step(reliability, &mut rng);
+            chain.step(&mut rng);
         }
-        evidence.agreements(&chain.map, &mut chain.agreements);
+        if sweep % AFRESH == 0 {
+            evidence.agreements(&chain.map, &mut chain.agreements);
+        }
         let (weights, _) = Ledger::likelihood(prior, &chain.agreements);
-        reliability = prior.values[pick(&weights, &mut rng)];
+        chain.believe(prior.values[pick(&running_sums(weights), &mut rng)]);
         if sweep >= WARM_UP {
-            ledger.add_draw(&chain.map, &chain.agreements);
+            ledger.add_draw(&chain.map, &chain.agreements, &weights);
         }
     }
 }
@@ -49,24 +63,63 @@ struct Chain<'e> {
     map: Vec<usize>,            // output of each input cluster
     seat: Vec<usize>,           // its seat; seat t belongs to output t / seats
     sitter: Vec<Option<usize>>, // who is on a seat
+    reliability: f64,           // q
     agreements: Vec<f64>,       // m_s
-    voters: Vec<Vec<usize>>,    // pairs that belong to each input cluster at all
+    rates: Vec<f64>,            // q / f_s
+    x: Vec<f64>,                // p(i|x_s), (kx + 1, pairs); 0 for nobody, the last
+    y: Vec<f64>,                // p(j|y_s) / ρ_j, (ky, pairs)
     votes: Vec<f64>,            // mean_s p(i|x_s) p(j|y_s), (kx, ky)
+    x_sums: Vec<f64>,           // running sums of p(i|x_s) over i, (pairs, kx)
+    y_sums: Vec<f64>,           // running sums of p(j|y_s) over j, (pairs, ky)
+}
+
+/// An input cluster, who is where it wants to go, and both outputs.
+#[derive(Clone, Copy)]
+struct Exchange {
+    i: usize,
+    other: Option<usize>,
+    from: usize,
+    to: usize,
 }
 
 impl<'e> Chain<'e> {
     fn new(evidence: &'e Evidence) -> Self {
         let Evidence { kx, ky, pairs, seats, .. } = *evidence;
-        let (mut voters, seat) = (vec![Vec::new(); kx], evidence.best_seats());
-        for (s, near) in evidence.near.iter().enumerate() {
-            near.iter().for_each(|&i| voters[i].push(s));
-        }
+        let seat = evidence.best_seats();
         let mut sitter = vec![None; ky * seats];
         seat.iter().enumerate().for_each(|(i, &t)| sitter[t] = Some(i));
         let map: Vec<usize> = seat.iter().map(|t| t / seats).collect();
         let mut agreements = vec![0.0; pairs];
         evidence.agreements(&map, &mut agreements);
-        Self { evidence, map, seat, sitter, agreements, voters, votes: evidence.votes() }
+        let mut x = columns(&evidence.x, pairs, kx);
+        x.resize((kx + 1) * pairs, 0.0);
+        let of_y = |row: &[f64]| running_sums(row.iter().zip(&evidence.share).map(|(y, r)| y * r));
+        Self {
+            map,
+            seat,
+            sitter,
+            reliability: 0.0,
+            agreements,
+            rates: vec![0.0; pairs],
+            x,
+            y: columns(&evidence.y, pairs, ky),
+            votes: evidence.votes(),
+            x_sums: evidence
+                .x
+                .chunks(kx)
+                .flat_map(|row| running_sums(row.iter().copied()))
+                .collect(),
+            y_sums: evidence.y.chunks(ky).flat_map(of_y).collect(),
+            evidence,
+        }
+    }
+
+    /// Goes on with another q.
+    fn believe(&mut self, q: f64) {
+        self.reliability = q;
+        for (rate, &m) in self.rates.iter_mut().zip(&self.agreements) {
+            *rate = q / (1.0 - q + q * m.max(0.0));
+        }
     }
 
     /// g(i, j).
@@ -75,16 +128,14 @@ impl<'e> Chain<'e> {
         0.5 / cells + 0.5 * self.votes[i * self.evidence.ky + j]
     }
 
-    fn step(&mut self, q: f64, rng: &mut Rng) {
+    fn step(&mut self, rng: &mut Rng) {
         let Evidence { kx, ky, pairs, seats, .. } = *self.evidence;
         let (i, to) = if pairs == 0 || rng.random::<f64>() < 0.5 {
             (rng.random_range(0..kx), rng.random_range(0..ky))
         } else {
             let s = rng.random_range(0..pairs);
-            let x = &self.evidence.x[s * kx..(s + 1) * kx];
-            let y: Vec<f64> =
-                (0..ky).map(|j| self.evidence.y[s * ky + j] * self.evidence.share[j]).collect();
-            (pick(x, rng), pick(&y, rng))
+            let (x, y) = (&self.x_sums[s * kx..][..kx], &self.y_sums[s * ky..][..ky]);
+            (pick(x, rng), pick(y, rng))
         };
         let seat = to * seats + if seats > 1 { rng.random_range(0..seats) } else { 0 };
         let (from, other) = (self.map[i], self.sitter[seat]);
@@ -96,8 +147,9 @@ impl<'e> Chain<'e> {
             there += self.proposed(o, from);
             back += self.proposed(o, to);
         }
-        if rng.random::<f64>() * there < back * self.gain(i, other, from, to, q) {
-            self.exchange(i, other, from, to);
+        let exchange = Exchange { i, other, from, to };
+        if rng.random::<f64>() * there < back * self.gain(exchange) {
+            self.make(exchange);
             let left = self.seat[i];
             self.sitter[left] = other;
             self.sitter[seat] = Some(i);
@@ -108,35 +160,41 @@ impl<'e> Chain<'e> {
         }
     }
 
-    /// What the exchange adds to the agreement of pair s.
-    fn change(&self, s: usize, i: usize, other: Option<usize>, from: usize, to: usize) -> f64 {
-        let Evidence { kx, ky, .. } = *self.evidence;
-        let x = |c: usize| self.evidence.x[s * kx + c];
-        let weight = x(i) - other.map_or(0.0, x);
-        weight * (self.evidence.y[s * ky + to] - self.evidence.y[s * ky + from])
-    }
-
-    /// Pairs of i, and those of the other that are not pairs of i.
-    fn affected(&self, i: usize, other: Option<usize>) -> impl Iterator<Item = usize> {
-        let more = other.map_or(&[][..], |o| &self.voters[o]);
-        let more = more.iter().filter(move |s| !self.evidence.near[**s].contains(&i));
-        self.voters[i].iter().chain(more).copied()
+    /// The columns that an exchange reads: of the two input and of the two output clusters.
+    fn columns(&self, Exchange { i, other, from, to }: Exchange) -> [&[f64]; 4] {
+        let pairs = self.evidence.pairs;
+        let nobody = self.evidence.kx;
+        let x = |c: usize| &self.x[c * pairs..][..pairs];
+        let y = |c: usize| &self.y[c * pairs..][..pairs];
+        [x(i), x(other.unwrap_or(nobody)), y(from), y(to)]
     }
 
     /// The likelihood after the exchange ÷ before it.
-    fn gain(&self, i: usize, other: Option<usize>, from: usize, to: usize, q: f64) -> f64 {
-        self.affected(i, other)
-            .map(|s| {
-                let (m, change) = (self.agreements[s], self.change(s, i, other, from, to));
-                (1.0 - q + q * (m + change).max(0.0)) / (1.0 - q + q * m.max(0.0))
-            })
-            .product()
+    fn gain(&self, exchange: Exchange) -> f64 {
+        let [xi, xo, from, to] = self.columns(exchange);
+        let n = xi.len();
+        // Slices of one length, so that the loop has no checks and runs in vector registers.
+        let (xo, from, to, rates) = (&xo[..n], &from[..n], &to[..n], &self.rates[..n]);
+        let factor = |s: usize| 1.0 + rates[s] * (xi[s] - xo[s]) * (to[s] - from[s]);
+        let mut products = [1.0; LANES];
+        for start in (0..n - n % LANES).step_by(LANES) {
+            for (lane, product) in products.iter_mut().enumerate() {
+                *product *= factor(start + lane);
+            }
+        }
+        let rest: f64 = (n - n % LANES..n).map(factor).product();
+        products.iter().product::<f64>() * rest
     }
 
-    fn exchange(&mut self, i: usize, other: Option<usize>, from: usize, to: usize) {
-        for s in self.affected(i, other).collect::<Vec<_>>() {
-            self.agreements[s] += self.change(s, i, other, from, to);
+    fn make(&mut self, exchange: Exchange) {
+        let mut agreements = std::mem::take(&mut self.agreements);
+        let [xi, xo, from, to] = self.columns(exchange);
+        for (s, m) in agreements.iter_mut().enumerate() {
+            *m += (xi[s] - xo[s]) * (to[s] - from[s]);
         }
+        self.agreements = agreements;
+        self.believe(self.reliability);
+        let Exchange { i, other, from, to } = exchange;
         self.map[i] = to;
         if let Some(o) = other {
             self.map[o] = from;
@@ -144,14 +202,23 @@ impl<'e> Chain<'e> {
     }
 }
 
-/// An index with probability proportional to its weight.
-fn pick(weights: &[f64], rng: &mut Rng) -> usize {
-    let mut at = rng.random::<f64>() * weights.iter().sum::<f64>();
-    let found = weights.iter().position(|w| {
-        at -= w;
-        at < 0.0
+/// The columns of a (rows, width) matrix, one after the other.
+fn columns(matrix: &[f64], rows: usize, width: usize) -> Vec<f64> {
+    (0..width).flat_map(|j| (0..rows).map(move |s| matrix[s * width + j])).collect()
+}
+
+fn running_sums(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let sums = values.into_iter().scan(0.0, |sum, v| {
+        *sum += v;
+        Some(*sum)
     });
-    found.unwrap_or(weights.len() - 1)
+    sums.collect()
+}
+
+/// An index with probability proportional to its weight, given the running sums of those.
+fn pick(sums: &[f64], rng: &mut Rng) -> usize {
+    let at = rng.random::<f64>() * sums[sums.len() - 1];
+    sums.partition_point(|&sum| sum <= at).min(sums.len() - 1)
 }
 
 #[cfg(test)]
