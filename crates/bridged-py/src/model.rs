@@ -107,6 +107,11 @@ impl Model {
         Ok((rows.into_pyarray(py).reshape(shape)?, distances.into_pyarray(py).reshape(shape)?))
     }
 
+    /// Whether the bridge knows how likely its links are.
+    fn knows(&self, reverse: bool) -> bool {
+        self.model.route(direction(reverse)).bridge.reliability.is_some()
+    }
+
     /// The squared radius of a ball that holds the true output with probability `level`, ÷ the
     /// expected error of the prediction.
     fn ball(&self, reverse: bool, level: f64) -> PyResult<f64> {
@@ -217,7 +222,7 @@ impl Model {
             let for_b: u32 = cells.iter().filter(|c| c.y == b).map(|c| c.count).sum();
             f64::from(for_b) / f64::from(all.max(1))
         };
-        let knows = self.model.route(direction(reverse)).bridge.reliability.is_some();
+        let knows = self.knows(reverse);
         let mut linked = Vec::with_capacity(n);
         let mut weight = Vec::with_capacity(n);
         let mut confidence = Vec::with_capacity(n);

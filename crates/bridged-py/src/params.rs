@@ -2,6 +2,7 @@
 
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
+use bridged::refine::{Refine, RefineKind};
 use bridged_baselines::BaselineSpec;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -75,6 +76,15 @@ pub fn bridge_spec(name: &str, settings: &str) -> PyResult<String> {
     let spec = BridgeSpec::named(name)
         .ok_or_else(|| unknown("bridge", name, BridgeSpec::ALL.iter().map(|e| e.name)))?;
     write(&set(name, spec, settings)?)
+}
+
+/// The parameters of a refinement of that kind, or of the one that suits the rule `bridge`, as JSON.
+#[pyfunction]
+pub fn refine_spec(kind: Option<&str>, bridge: &str) -> PyResult<String> {
+    let bridge: BridgeSpec = read(bridge)?;
+    let kind = kind.map(|name| serde_json::from_value::<RefineKind>(json!(name))).transpose();
+    let kind = kind.map_err(|e| PyValueError::new_err(format!("`refine`: {e}")))?;
+    write(&Refine::suited(kind, &bridge))
 }
 
 /// Everything there is by name: what it is, and its parameters with their defaults.

@@ -63,6 +63,24 @@ def test_the_posterior_says_how_sure_it_is(task):
     assert model.inspect()["bridge"]["x_to_y"]["reliability"] > 0.5
 
 
+def test_unsure_rows_are_not_answered(task, model):
+    blurred = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
+    plain = blurred.predict(task.X, details=True)
+    least = float(np.median(plain.confidence))
+    found = blurred.predict(task.X, details=True, min_confidence=least)
+    unsure = plain.confidence < least
+    assert 0 < unsure.sum() < len(found)
+    np.testing.assert_array_equal(found.answered, ~unsure)
+    np.testing.assert_array_equal(found.value[~unsure], plain.value[~unsure])
+    assert np.isnan(found.value[unsure]).all() and set(found.status[unsure]) == {"unsure"}
+    np.testing.assert_array_equal(blurred.predict(task.X, min_confidence=least), found.value)
+    assert np.isnan(blurred.predict_reverse(task.Y, min_confidence=1.1)).all()
+    assert np.isnan(blurred.predict_pool(min_confidence=1.1)).all()
+    with pytest.raises(ValueError, match='a majority bridge does not know .* fit with bridge="posterior"'):
+        model.predict(task.X, min_confidence=0.5)
+
+
+
 def test_votes_of_pairs_that_disagree_are_a_share(task):
     one, other = np.flatnonzero(task.x_class == 0), np.flatnonzero(task.y_class == 1)
     pairs = task.pairs + [(int(one[3]), int(other[3]))]

@@ -11,6 +11,7 @@
 //! place by two thirds of its deviation, and elsewhere by less. Two pairs in 1,280 dimensions are
 //! then harmless, and without examples f is the centroid. α = 0 gives exactly the centroid.
 
+use crate::bridge::{BridgeRule, Reading};
 use bridged_math::linalg::{cholesky, solve_cholesky};
 use bridged_math::{Matrix, MatrixRef};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,15 @@ pub struct Refine {
 }
 
 impl Refine {
+    /// The refinement of that kind, with its own penalty; none named, the one that suits the rule: the
+    /// residual map where rows belong to several clusters, else none.
+    pub fn suited(kind: Option<RefineKind>, bridge: &impl BridgeRule) -> Self {
+        match (kind, bridge.reading()) {
+            (Some(RefineKind::Residual), _) | (None, Reading::Mixture { .. }) => Self::residual(),
+            (kind, _) => Self { kind: kind.unwrap_or_default(), ..Self::default() },
+        }
+    }
+
     /// The map of what the bridge leaves unexplained, as the default method uses it.
     pub fn residual() -> Self {
         Self { kind: RefineKind::Residual, alpha: Alpha::Auto, ridge: 4.0 }
@@ -161,6 +171,17 @@ pub(crate) fn radii(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bridge::BridgeSpec;
+
+    #[test]
+    fn a_rule_with_soft_memberships_is_refined_by_the_residual_map() {
+        let [majority, posterior] =
+            ["majority", "posterior"].map(|n| BridgeSpec::named(n).unwrap());
+        assert_eq!(Refine::suited(None, &posterior), Refine::residual());
+        assert_eq!(Refine::suited(None, &majority), Refine::default());
+        assert_eq!(Refine::suited(Some(RefineKind::Residual), &majority), Refine::residual());
+        assert_eq!(Refine::suited(Some(RefineKind::None), &posterior), Refine::default());
+    }
 
     #[test]
     fn without_examples_there_is_no_map() {

@@ -6,7 +6,7 @@ use crate::pools::{self, Columns, Named};
 use crate::printer::{count, plural};
 use crate::progress::Talk;
 use anyhow::Result;
-use bridged::bridge::{BridgeRule, BridgeSpec, Reading};
+use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
 use bridged::refine::{Alpha, Refine, RefineKind};
 use bridged::scale::Scale;
@@ -189,10 +189,7 @@ impl Args {
             None => BridgedClustering::default(),
         };
         let rule = self.bridge.as_deref().and_then(BridgeSpec::named).unwrap_or(base.bridge);
-        let mut refine = match (self.refine, rule.reading()) {
-            (Some(RefineKind::Residual), _) | (None, Reading::Mixture { .. }) => Refine::residual(),
-            (kind, _) => Refine { kind: kind.unwrap_or_default(), ..Refine::default() },
-        };
+        let mut refine = Refine::suited(self.refine, &rule);
         if self.alpha.is_some() && refine.kind == RefineKind::None {
             let kinds = "supervised, supervised-centroid or residual";
             return Err(usage(format!("--alpha needs --refine {kinds}")));

@@ -190,10 +190,16 @@ class BridgedClustering(Runs, BaseEstimator):
         )
 
     @overload
-    def predict(self, X: Rows, details: Literal[False] = False) -> Floats: ...
+    def predict(
+        self, X: Rows, details: Literal[False] = False, *, min_confidence: float | None = None
+    ) -> Floats: ...
     @overload
-    def predict(self, X: Rows, details: Literal[True]) -> Prediction: ...
-    def predict(self, X: Rows, details: bool = False) -> Floats | Prediction:
+    def predict(
+        self, X: Rows, details: Literal[True], *, min_confidence: float | None = None
+    ) -> Prediction: ...
+    def predict(
+        self, X: Rows, details: bool = False, *, min_confidence: float | None = None
+    ) -> Floats | Prediction:
         """Predict y from rows of x.
 
         Parameters
@@ -201,29 +207,39 @@ class BridgedClustering(Runs, BaseEstimator):
         X : array-like or table, (n, d_x)
         details : bool, default=False
             Whether to say why as well.
+        min_confidence : float or None, default=None
+            Abstain where the output cluster is less probable than this; of the posterior bridge only.
 
         Returns
         -------
         ndarray of float32, (n, d_y), or Prediction
-            NaN where the model abstains (``uncovered="abstain"``).
+            NaN where the model abstains (``min_confidence``, ``uncovered="abstain"``).
         """
-        return self._predict(X, False, details)
+        return self._predict(X, False, details, min_confidence)
 
     @overload
-    def predict_reverse(self, Y: Rows, details: Literal[False] = False) -> Floats: ...
+    def predict_reverse(
+        self, Y: Rows, details: Literal[False] = False, *, min_confidence: float | None = None
+    ) -> Floats: ...
     @overload
-    def predict_reverse(self, Y: Rows, details: Literal[True]) -> Prediction: ...
-    def predict_reverse(self, Y: Rows, details: bool = False) -> Floats | Prediction:
+    def predict_reverse(
+        self, Y: Rows, details: Literal[True], *, min_confidence: float | None = None
+    ) -> Prediction: ...
+    def predict_reverse(
+        self, Y: Rows, details: bool = False, *, min_confidence: float | None = None
+    ) -> Floats | Prediction:
         """Predict x from rows of y; as :meth:`predict`."""
-        return self._predict(Y, True, details)
+        return self._predict(Y, True, details, min_confidence)
 
-    def predict_pool(self, *, reverse: bool = False, details: bool = False) -> Any:
+    def predict_pool(
+        self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None
+    ) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
 
         Needs ``keep_rows=True``. This is the transductive setting of the paper.
         """
         check_is_fitted(self)
-        return self._answer(None, reverse, details)
+        return self._answer(None, reverse, details, min_confidence)
 
     def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error of y from x, over the rows that are answered.
@@ -316,19 +332,28 @@ class BridgedClustering(Runs, BaseEstimator):
         names = self._model.vector_names(side)
         return as_known(rows, names, side, self)
 
-    def _predict(self, rows, reverse, details):
+    def _predict(self, rows, reverse, details, min_confidence):
         check_is_fitted(self)
-        return self._answer(self._known(rows, reverse), reverse, details)
+        return self._answer(self._known(rows, reverse), reverse, details, min_confidence)
 
-    def _answer(self, rows, reverse, details):
-        found = self._model.predict(reverse, rows, bool(details), self._host())
-        if not details:
+    def _answer(self, rows, reverse, details, min_confidence):
+        asked = min_confidence is not None
+        if asked and not self._model.knows(reverse):
+            raise ValueError(
+                f"`min_confidence`: a {self._rule()[0]} bridge does not know how likely its links are; "
+                'fit with bridge="posterior"'
+            )
+        found = self._model.predict(reverse, rows, bool(details) or asked, self._host())
+        if not details and not asked:
             return found["value"]
-        return Prediction.of(
+        prediction = Prediction.of(
             found,
             lambda values, n: self._nearest(values, n, reverse),
             lambda level: self._model.ball(reverse, float(level)),
         )
+        if asked:
+            prediction = prediction.surer_than(min_confidence)
+        return prediction if details else prediction.value
 
     def _nearest(self, values, n, reverse):
         rows, distances = self._model.nearest(reverse, values, n, self._host())
@@ -336,29 +361,28 @@ class BridgedClustering(Runs, BaseEstimator):
         names = [self._model.titles(side, [int(r) for r in line if r >= 0]) for line in rows]
         return Neighbors(rows, distances, names)
 
+    def _rule(self) -> tuple[str, dict]:
+        """The bridge's name and settings."""
+        rule = {"rule": self.bridge} if isinstance(self.bridge, str) else dict(self.bridge)
+        return rule.pop("rule", "posterior"), rule
+
     def _spec(self) -> str:
         """The core's parameters."""
-        rule = {"rule": self.bridge} if isinstance(self.bridge, str) else dict(self.bridge)
-        name = rule.pop("rule", "posterior")
-        refine = self.refine
-        if refine is None:
-            refine = "residual" if name == "posterior" else "none"
-        ridge = self.ridge
-        if ridge is None:
-            ridge = 4.0 if refine == "residual" else 1.0
+        name, rule = self._rule()
+        bridge = _native.bridge_spec(name, to_json(rule))
+        refine = json.loads(_native.refine_spec(self.refine, bridge))
+        refine["alpha"] = self.alpha if isinstance(self.alpha, str) else {"fixed": self.alpha}
+        if self.ridge is not None:
+            refine["ridge"] = self.ridge
         if not isinstance(self.keep_rows, (bool, np.bool_)):
             raise ValueError(f"`keep_rows` must be True or False, got {self.keep_rows!r}")
         return to_json(
             {
                 "x": self._side(self.x_cluster, self.x_clusters, self.x_scale),
                 "y": self._side(self.y_cluster, self.y_clusters, self.y_scale),
-                "bridge": json.loads(_native.bridge_spec(name, to_json(rule))),
+                "bridge": json.loads(bridge),
                 "uncovered": self.uncovered,
-                "refine": {
-                    "kind": refine,
-                    "alpha": self.alpha if isinstance(self.alpha, str) else {"fixed": self.alpha},
-                    "ridge": ridge,
-                },
+                "refine": refine,
                 "pair_rows": self.pair_rows,
                 "keep_rows": "yes" if self.keep_rows else "no",
             }

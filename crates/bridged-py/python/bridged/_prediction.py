@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,8 @@ class Prediction:
     support : ndarray of uint32
         How many pairs voted for the answer.
     status : ndarray of str
-        How the link was decided: linked, tied, eliminated, outvoted, no evidence, noise.
+        How the link was decided: linked, tied, eliminated, outvoted, no evidence, noise; unsure where
+        ``min_confidence`` was not reached.
     source : ndarray of str
         Where the answer comes from: link, nearest (linked cluster), mean (of the pool), abstain.
     """
@@ -73,6 +74,16 @@ class Prediction:
     def answered(self) -> np.ndarray:
         """Whether each row has a value."""
         return self.source != "abstain"
+
+    def surer_than(self, least: float) -> Prediction:
+        """The same, abstaining where ``confidence`` is below ``least``."""
+        unsure = self.confidence < least
+        return replace(
+            self,
+            value=np.where(unsure[:, None], np.float32(np.nan), self.value),
+            status=np.where(unsure, "unsure", self.status),
+            source=np.where(unsure, "abstain", self.source),
+        )
 
     def nearest(self, n: int = 1) -> Neighbors:
         """The ``n`` real rows of the other pool that are nearest to each prediction.

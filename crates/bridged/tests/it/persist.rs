@@ -228,6 +228,27 @@ fn a_number_in_the_header_that_is_something_else_is_an_error_or_harmless() {
     }
 }
 
+/// A file that release 0.1 wrote before the posterior bridge, and what it predicted with it.
+#[test]
+fn a_model_of_version_1_predicts_as_it_did() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/model_version_1.bridged");
+    let model = BridgedModel::load(Path::new(golden)).unwrap();
+    let rows = Matrix::from_rows(&[[0.644, 0.725], [8.101, -0.072], [0.482, 7.796]]);
+    let found = model.predict(Direction::Forward, rows.view()).unwrap();
+    let expected = [
+        [19.432547, 4.9798827, -0.18181576],
+        [1.1037875, 4.849922, 8.83692],
+        [4.7162194, 30.083334, 2.0611737],
+    ];
+    for (i, expected) in expected.iter().enumerate() {
+        let off =
+            found.values.row(i).iter().zip(expected).map(|(a, b): (&f32, &f32)| (a - b).abs());
+        assert!(off.fold(0.0, f32::max) < 1e-5, "{:?}", found.values.row(i));
+    }
+    assert!(model.route(Direction::Forward).bridge.reliability.is_none());
+    assert_eq!(load(&saved(&model)).unwrap(), model, "written again as version {MODEL_VERSION}");
+}
+
 #[test]
 fn a_model_of_a_newer_version_says_so() {
     let bytes = saved(&rich_model("kmeans", Scale::None));
