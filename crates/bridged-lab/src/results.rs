@@ -217,13 +217,13 @@ fn rounded(run: &Run) -> Run {
         for value in [&mut s.mse, &mut s.mse_of_mean] {
             *value = digits(*value, 7);
         }
-        s.mae = digits(s.mae, 5);
-        s.r2 = s.r2.map(|v| digits(v, 5));
-        s.bleu = s.bleu.map(|v| digits(v, 5));
+        s.mae = digits(s.mae, 4);
+        s.r2 = s.r2.map(|v| digits(v, 4));
+        s.bleu = s.bleu.map(|v| digits(v, 4));
         for value in [&mut s.fit_seconds, &mut s.predict_seconds] {
             *value = digits(*value, 2);
         }
-        s.peak_bytes = digits(s.peak_bytes as f64, 3) as u64;
+        s.peak_bytes = digits(s.peak_bytes as f64, 2) as u64;
         if let Some(c) = &mut s.clusters {
             for value in [
                 &mut c.ami_x,
@@ -233,7 +233,7 @@ fn rounded(run: &Run) -> Run {
                 &mut c.accuracy,
                 &mut c.epsilon_b,
             ] {
-                *value = digits(*value, 5);
+                *value = digits(*value, 4);
             }
         }
     }

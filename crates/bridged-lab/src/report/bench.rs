@@ -8,7 +8,8 @@ use crate::stats::{Interval, Standings, bootstrap, standings};
 use crate::{Experiment, LabError, Pairing, Results, Setting, Sizes, SplitBy};
 use bridged::Direction;
 use bridged::math::Seed;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
 /// Everything that a report is made from.
 #[derive(Debug)]
@@ -213,10 +214,7 @@ impl Part<'_> {
 
     /// The methods that have a run on every draw.
     pub fn quick_methods(&self) -> Vec<&'static str> {
-        let counts: Vec<(&str, usize)> =
-            self.methods().into_iter().map(|m| (m, self.of(m).count())).collect();
-        let most = counts.iter().map(|c| c.1).max().unwrap_or(0);
-        counts.into_iter().filter(|c| c.1 == most).map(|c| c.0).collect()
+        quick_methods(&self.runs)
     }
 
     /// Who stands where among these methods, on the draws that they share.
@@ -238,6 +236,37 @@ pub fn setting_name(setting: Setting) -> &'static str {
 pub fn methods<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'static str> {
     let there: std::collections::HashSet<&str> = runs.map(|r| r.method.as_str()).collect();
     Contender::names().filter(|name| there.contains(name)).collect()
+}
+
+/// The methods that have a run on every draw.
+pub fn quick_methods(runs: &[&Run]) -> Vec<&'static str> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    runs.iter().for_each(|r| *counts.entry(&r.method).or_default() += 1);
+    let most = counts.values().max().copied();
+    let all = methods(runs.iter().copied());
+    all.into_iter().filter(|m| counts.get(m).copied() == most).collect()
+}
+
+/// The share of draws of a study on which `name` has a smaller error than `first`; equals count half.
+pub fn better(runs: &[&Run], first: &str, name: &str) -> Option<f64> {
+    let of = |method: &str| {
+        let method = method.to_string();
+        runs.iter().filter(move |r| r.method == method)
+    };
+    let draw = |r: &Run| (r.cell, r.run);
+    let firsts: HashMap<_, f64> = of(first).filter_map(|r| Some((draw(r), relative(r)?))).collect();
+    let shares: Vec<f64> = of(name)
+        .filter_map(|r| {
+            let theirs = firsts.get(&draw(r))?;
+            let ours = relative(r).unwrap_or(f64::INFINITY);
+            Some(match ours.total_cmp(theirs) {
+                Ordering::Less => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Greater => 0.0,
+            })
+        })
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 /// One form of Bridged Clustering and all baselines: what wins are counted among.

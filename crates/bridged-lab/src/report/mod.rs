@@ -38,6 +38,7 @@ const SECTIONS: &[fn(&Bench) -> Option<Section>] = &[
     sections::clusterings::section,
     sections::bridging::section,
     sections::quality::section,
+    sections::default::section,
     sections::conditions::section,
     sections::encoders::section,
     sections::texts::section,

@@ -2,7 +2,7 @@
 //! beats the first.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, mean, range, relative, scores, setting_name};
+use crate::report::bench::{Bench, Part, better, mean, range, relative, scores, setting_name};
 use crate::report::charts::dots::{Row, dots};
 use crate::report::page::{Cell, Colour, Figure, Table, percent};
 use crate::stats::Interval;
@@ -79,7 +79,9 @@ fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
             error.map_or(String::new(), range).into(),
             match line.p {
                 None => Cell::number(""),
-                Some(_) => Cell::number(better(part, names[0], name).map_or("–".into(), percent)),
+                Some(_) => {
+                    Cell::number(better(&part.runs, names[0], name).map_or("–".into(), percent))
+                }
             },
             Cell::number(format!("{:.2}", line.rank)),
             Cell::number(line.p.map_or(String::new(), super::wins::p_value)),
@@ -92,23 +94,4 @@ fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
             ),
         ]);
     }
-}
-
-/// The share of draws on which `name` has a smaller error than `first`; equals count half.
-pub fn better(part: &Part<'_>, first: &str, name: &str) -> Option<f64> {
-    let firsts: std::collections::HashMap<_, _> =
-        part.of(first).filter_map(|r| Some(((r.cell, r.run), relative(r)?))).collect();
-    let shares: Vec<f64> = part
-        .of(name)
-        .filter_map(|r| {
-            let theirs = firsts.get(&(r.cell, r.run))?;
-            let ours = relative(r).unwrap_or(f64::INFINITY);
-            Some(match ours.total_cmp(theirs) {
-                std::cmp::Ordering::Less => 1.0,
-                std::cmp::Ordering::Equal => 0.5,
-                std::cmp::Ordering::Greater => 0.0,
-            })
-        })
-        .collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }

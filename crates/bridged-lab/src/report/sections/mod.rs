@@ -5,6 +5,7 @@ pub mod clusterings;
 mod compare;
 pub mod conditions;
 pub mod cost;
+pub mod default;
 pub mod encoders;
 pub mod errors;
 pub mod findings;

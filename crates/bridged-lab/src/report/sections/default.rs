@@ -1,0 +1,149 @@
+//! The default of `bridged fit`, draw by draw: against a constant, the paper's rules and all others.
+
+use crate::record::Run;
+use crate::report::bench::{
+    Bench, Kind, Set, better, field, methods, parts, quick_methods, relative,
+};
+use crate::report::page::{Cell, Figure, Section, Table, digits, percent};
+use crate::stats::standings;
+
+const HERO: &str = "bridged-posterior";
+const RIVALS: [&str; 3] = ["bridged", "bridged-soft", "eot"];
+
+/// An error that is so many times that of the constant is harm that a user would notice.
+const HARM: f64 = 1.05;
+
+pub fn section(bench: &Bench) -> Option<Section> {
+    let mut table = Table::new([
+        "data set",
+        "condition",
+        "draws",
+        "error ÷ mean's",
+        "worst of directions and settings",
+        "above 1.05",
+        "better than majority",
+        "than soft",
+        "than eot",
+        "wins",
+        "next",
+    ]);
+    let mut all = Tally::default();
+    for set in &bench.sets {
+        for (condition, runs) in conditions(set) {
+            if methods(runs.iter().copied()).contains(&HERO) {
+                let (tally, next) = Tally::of(&runs);
+                table.row(tally.cells(&set.data, &condition, &next));
+                all.add(&tally);
+            }
+        }
+    }
+    if table.rows.len() > 1 {
+        table.row(all.cells("all", "", "–"));
+    }
+    (!table.rows.is_empty()).then(|| Section {
+        id: "default",
+        title: "The posterior bridge, draw by draw".into(),
+        text: "What `bridged fit` does unless told otherwise. Its mean error relative to the constant, \
+               over all draws and in the worst of the two directions and settings; the share of draws \
+               on which it is more than 5 % worse than the constant; the share on which its error is \
+               below that of the majority vote, of soft votes and of EOT; its share of wins among all \
+               quick baselines, and that of the next best."
+            .into(),
+        figures: vec![Figure {
+            caption: "The posterior bridge under each way of drawing rows and pairs.".into(),
+            table,
+            ..Figure::default()
+        }],
+    })
+}
+
+/// The ways in which draws of a data set come about, the usual one first.
+fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
+    let others = set.others.iter().filter(|o| o.kind == Kind::Condition);
+    let others = others.map(|o| (o.condition.clone(), &o.results));
+    let all = [("as usual".to_string(), &set.main)].into_iter().chain(others);
+    let runs = all.map(|(name, results)| {
+        (name, parts(&set.data, results).into_iter().flat_map(|p| p.runs).collect())
+    });
+    runs.collect()
+}
+
+/// Sums over draws.
+#[derive(Default)]
+struct Tally {
+    draws: f64,
+    error: f64,
+    worst: f64, // the largest mean of a direction and setting
+    harmed: f64,
+    better: [f64; RIVALS.len()],
+    compared: [f64; RIVALS.len()],
+    wins: f64,
+    best: bool, // whether nobody has more wins
+}
+
+impl Tally {
+    /// The sums, and who has the most wins beside our hero.
+    fn of(runs: &[&Run]) -> (Self, String) {
+        let mut ours: Vec<&Run> = runs.iter().copied().filter(|r| r.method == HERO).collect();
+        ours.sort_by_key(|r| part(r));
+        let sum = |of: &[&Run]| of.iter().filter_map(|r| relative(r)).sum::<f64>();
+        let means = ours.chunk_by(|a, b| part(a) == part(b)).map(|p| sum(p) / p.len() as f64);
+        let draws = ours.len() as f64;
+        let shares = RIVALS.map(|rival| better(runs, rival, HERO));
+        let among = field(HERO, &quick_methods(runs));
+        let compared = runs.iter().copied().filter(|r| among.contains(&r.method.as_str()));
+        let compared: Vec<&Run> = compared.collect();
+        let lines = standings(&compared, HERO).map_or(Vec::new(), |s| s.lines);
+        let wins = lines.iter().find(|l| l.method == HERO).map_or(0.0, |l| l.wins.value);
+        let next = lines.iter().find(|l| l.method != HERO);
+        let tally = Self {
+            draws,
+            error: sum(&ours),
+            worst: means.fold(0.0, f64::max),
+            harmed: ours.iter().filter(|r| relative(r).is_none_or(|e| e > HARM)).count() as f64,
+            better: shares.map(|s| s.unwrap_or(0.0) * draws),
+            compared: shares.map(|s| if s.is_some() { draws } else { 0.0 }),
+            wins: wins * draws,
+            best: next.is_none_or(|l| l.wins.value <= wins),
+        };
+        let next = next.map(|l| format!("{} {}", l.method, percent(l.wins.value)));
+        (tally, next.unwrap_or("–".to_string()))
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.draws += other.draws;
+        self.error += other.error;
+        self.worst = self.worst.max(other.worst);
+        self.harmed += other.harmed;
+        for r in 0..RIVALS.len() {
+            self.better[r] += other.better[r];
+            self.compared[r] += other.compared[r];
+        }
+        self.wins += other.wins;
+    }
+
+    fn cells(&self, data: &str, condition: &str, next: &str) -> Vec<Cell> {
+        let mut row: Vec<Cell> = vec![
+            data.into(),
+            condition.into(),
+            Cell::number(self.draws.to_string()),
+            Cell::number(digits(self.error / self.draws)),
+            Cell::number(digits(self.worst)),
+            Cell::number(percent(self.harmed / self.draws)),
+        ];
+        let shares = self.better.iter().zip(self.compared);
+        row.extend(shares.map(|(better, of)| match of > 0.0 {
+            true => Cell::number(percent(better / of)),
+            false => Cell::number("–"),
+        }));
+        row.push(Cell::number(percent(self.wins / self.draws)).strong(self.best));
+        row.push(next.into());
+        row
+    }
+}
+
+/// The direction and setting of a run, in an order.
+fn part(run: &Run) -> (bool, bool) {
+    let reverse = run.cell.direction == bridged::Direction::Reverse;
+    (reverse, run.cell.setting == crate::Setting::Inductive)
+}
