@@ -8,9 +8,10 @@ use crate::report::page::{Cell, Colour, Figure, Section, Table};
 use std::collections::HashSet;
 
 /// Methods that are followed through the conditions, where they ran.
-const FOLLOWED: [&str; 9] = [
+const FOLLOWED: [&str; 10] = [
     "bridged",
     "bridged-posterior",
+    "bridged-default",
     "bridged-soft",
     "bridged-supervised-centroid",
     "bridged-kmeans",
