@@ -10,6 +10,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 DATA = ["fashion", "flickr8k", "butterflies", "emoji", "wikipedia", "digits"]
 PARTS = {
@@ -21,16 +22,18 @@ PARTS = {
     "none of the four": "[parameters.bridged-posterior.bridge]\ntemperature = 0.0\nreliability = 0.5\nprior = 2.0\n"
     'means = "plain"\n[parameters.bridged-posterior.refine]\nkind = "none"\n',
 }
-CELLS = 'groups = [3, 5, 7]\npairs = [1, 2, 4]\nseeds = 1\nmethods = ["bridged-posterior"]\n'
-DRAWS = {"stratified, equal": "", "iid, Zipf": 'pairing = "iid"\nsizes = "zipf"\n'}
+CELLS = 'groups = [3, 5, 7]\npairs = [1, 2, 4]\nseeds = 2\nmethods = ["bridged-posterior"]\n'
+DRAWS = ["", "unequal-random-pairs"]  # equal groups with stratified pairs; Zipf groups with i.i.d. pairs
 
 
 def errors(bridged: str, folder: pathlib.Path, data: str, draws: str, part: str) -> dict:
-    base = pathlib.Path(__file__).parent.parent / "experiments" / f"{data}.toml"
-    head, protocol = base.read_text().split("[protocol]")
-    name = f"{data}-{draws}-{part}".replace(" ", "_").replace(",", "")
+    base = pathlib.Path(__file__).parent.parent / "experiments"
+    given = tomllib.loads((base / draws / f"{'-'.join(filter(None, (data, draws)))}.toml").read_text())
+    head = f'data = "{data}.parquet"\ntruth = "{given.get("truth", "own")}"\n{CELLS}'
+    protocol = "\n".join(f"{key} = {json.dumps(value)}" for key, value in given["protocol"].items())
+    name = f"{data}-{draws}-{part}".replace(" ", "_")
     study = folder / f"{name}.toml"
-    study.write_text(f"{head}{CELLS}[protocol]{protocol}\n{DRAWS[draws]}\n{PARTS[part]}")
+    study.write_text(f"{head}[protocol]\n{protocol}\n{PARTS[part]}")
     subprocess.run([bridged, "lab", "run", study, "-o", folder / name, "-q"], check=True, stdout=subprocess.DEVNULL)
     found = {}
     for line in (folder / name / "runs.jsonl").read_text().splitlines():
