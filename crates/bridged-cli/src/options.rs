@@ -132,8 +132,8 @@ mod tests {
         let settings = ["x.cluster.restarts=3".to_string(), "uncovered=nearest".to_string()];
         let spec = set(BridgedClustering::with_k(4), &settings).unwrap();
         assert_eq!(spec.uncovered, bridged::Uncovered::Nearest);
-        let ClusterSpec::KMeans(kmeans) = spec.x.cluster else { panic!("k-means is the default") };
-        assert_eq!((kmeans.restarts, kmeans.k), (3, 4));
+        let ClusterSpec::BalancedKMeans(balanced) = spec.x.cluster else { panic!("the default") };
+        assert_eq!((balanced.restarts, balanced.k), (3, 4));
     }
 
     #[test]

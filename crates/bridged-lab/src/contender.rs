@@ -1,8 +1,7 @@
 //! What a study compares, by name: Bridged Clustering in its variants, and the baselines.
 //!
 //! Every variant differs from the paper's own setting (balanced k-means with ten restarts on both
-//! sides, majority vote, centroids as predictions) in the one thing that its name says, except for
-//! `bridged-default`, which is what `bridged fit` does unless told otherwise.
+//! sides, majority vote, centroids as predictions) in what its name says.
 
 use crate::{Experiment, LabError};
 use bridged::bridge::BridgeSpec;
@@ -15,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// The variants of Bridged Clustering, the paper's own first.
 pub const VARIANTS: &[Entry] = &[
     Entry { name: "bridged", about: "as in the paper: balanced k-means, majority vote" },
-    Entry { name: "bridged-posterior", about: "posterior bridge and residual map" },
-    Entry { name: "bridged-default", about: "that on plain k-means: what `bridged fit` does" },
+    Entry { name: "bridged-posterior", about: "posterior bridge and residual map, the default" },
+    Entry { name: "bridged-posterior-kmeans", about: "that on plain k-means" },
     Entry { name: "bridged-margin", about: "margin-based vote" },
     Entry { name: "bridged-hungarian", about: "one-to-one vote" },
     Entry { name: "bridged-soft", about: "soft bridging" },
@@ -56,10 +55,12 @@ impl Contender {
         let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(1) };
         match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
             "" => {}
-            "default" => spec = BridgedClustering { keep_rows: KeepRows::No, ..Default::default() },
             "posterior" => {
-                spec.bridge = BridgeSpec::named("posterior")?;
-                spec.refine = Refine::residual();
+                spec = BridgedClustering { keep_rows: KeepRows::No, ..Default::default() }
+            }
+            "posterior-kmeans" => {
+                spec = BridgedClustering { keep_rows: KeepRows::No, ..Default::default() };
+                (spec.x.cluster, spec.y.cluster) = (ClusterSpec::default(), ClusterSpec::default());
             }
             "supervised" => spec.refine = refine(RefineKind::Supervised),
             "supervised-centroid" => spec.refine = refine(RefineKind::SupervisedCentroid),

@@ -6,8 +6,8 @@ use crate::refine::Refine;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
-/// Bridged Clustering with all of its choices. The defaults are k-means with ten restarts on both
-/// sides, the posterior bridge, the residual map and no scaling.
+/// Bridged Clustering with all of its choices. The defaults are balanced k-means with ten restarts on
+/// both sides, the posterior bridge, the residual map and no scaling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgedClustering {
@@ -28,13 +28,21 @@ pub struct BridgedClustering {
 }
 
 /// How one side is clustered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SideSpec {
-    /// The algorithm.
+    /// The algorithm; balanced k-means by default. Equal sizes keep blurred data from falling into
+    /// crumbs that a pair links by accident, and cost little where groups are not equal.
     pub cluster: ClusterSpec,
     /// What is done to the rows first.
     pub scale: Scale,
+}
+
+impl Default for SideSpec {
+    fn default() -> Self {
+        let cluster = ClusterSpec::named("balanced").expect("listed");
+        Self { cluster, scale: Scale::default() }
+    }
 }
 
 /// What is predicted for an input cluster without a link.
@@ -89,21 +97,22 @@ impl Default for BridgedClustering {
 impl BridgedClustering {
     /// k clusters on both sides, otherwise the defaults.
     pub fn with_k(k: usize) -> Self {
-        let side = || SideSpec { cluster: ClusterSpec::default().with_k(k), ..SideSpec::default() };
-        Self { x: side(), y: side(), ..Self::default() }
+        let SideSpec { cluster, scale } = SideSpec::default();
+        let side = SideSpec { cluster: cluster.with_k(k), scale };
+        Self { x: side.clone(), y: side, ..Self::default() }
     }
 
-    /// What the paper ran: balanced k-means with ten restarts, majority vote, no scaling.
+    /// What the paper ran: balanced k-means with ten restarts, majority vote, centroids as
+    /// predictions, no scaling.
     pub fn paper(k: usize) -> Self {
-        let cluster = ClusterSpec::named("balanced").expect("listed").with_k(k);
-        let side = || SideSpec { cluster: cluster.clone(), scale: Scale::None };
-        Self { x: side(), y: side(), ..Self::voting(k) }
-    }
-
-    /// k clusters on both sides, majority vote, centroids as predictions.
-    pub fn voting(k: usize) -> Self {
         let bridge = BridgeSpec::named("majority").expect("listed");
         Self { bridge, refine: Refine::default(), ..Self::with_k(k) }
+    }
+
+    /// The same on plain k-means.
+    pub fn voting(k: usize) -> Self {
+        let side = || SideSpec { cluster: ClusterSpec::default().with_k(k), ..SideSpec::default() };
+        Self { x: side(), y: side(), ..Self::paper(k) }
     }
 }
 

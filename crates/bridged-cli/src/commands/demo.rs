@@ -46,7 +46,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     model.y.names = emoji.names(&split.y, "y");
 
     writeln!(out, "{}", bold("2. Each pool is clustered on its own, then the pairs vote"))?;
-    writeln!(out, "   k-means into {k} clusters on both sides; {seconds:.2} s\n")?;
+    writeln!(out, "   balanced k-means into {k} clusters on both sides; {seconds:.2} s\n")?;
     bridge_view::print(&model, Direction::Forward, SHOW, &mut out)?;
     bridge_view::print_warnings(&model, &mut out)?;
 

@@ -43,7 +43,7 @@ pub struct Args {
     /// Clusters of y, if other than --clusters
     #[arg(long, value_name = "K", help_heading = "Clustering")]
     y_clusters: Option<usize>,
-    /// The clustering of both sides; `bridged list` shows all [default: kmeans]
+    /// The clustering of both sides; `bridged list` shows all [default: balanced]
     #[arg(long, value_name = "METHOD", value_parser = options::clusterings(), hide_possible_values = true, help_heading = "Clustering")]
     cluster: Option<String>,
     /// The clustering of x, if other than --cluster
@@ -185,7 +185,7 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
 impl Args {
     fn spec(&self) -> Result<BridgedClustering> {
         let base = match self.preset {
-            Some(Preset::Paper) => BridgedClustering::voting(1),
+            Some(Preset::Paper) => BridgedClustering::paper(1),
             None => BridgedClustering::default(),
         };
         let rule = self.bridge.as_deref().and_then(BridgeSpec::named).unwrap_or(base.bridge);
@@ -218,9 +218,10 @@ impl Args {
         scale: Option<Scale>,
         name: &str,
     ) -> Result<SideSpec> {
-        let preset = self.preset.map(|Preset::Paper| "balanced");
-        let method = method.as_deref().or(self.cluster.as_deref()).or(preset).unwrap_or("kmeans");
-        let mut cluster = ClusterSpec::named(method).expect("clap accepts listed methods only");
+        let mut cluster = match method.as_deref().or(self.cluster.as_deref()) {
+            Some(name) => ClusterSpec::named(name).expect("clap accepts listed methods only"),
+            None => SideSpec::default().cluster,
+        };
         match k.or(self.clusters) {
             Some(k) => cluster = cluster.with_k(k),
             None if cluster.needs_k() => {

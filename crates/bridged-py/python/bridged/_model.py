@@ -36,7 +36,7 @@ class BridgedClustering(Runs, BaseEstimator):
         Clusters on each side; by default what ``cluster`` says, which is 8 unless set.
     x_clusters, y_clusters : int or None, default=None
         Clusters of one side, if other than ``n_clusters``.
-    cluster : str or clustering, default="kmeans"
+    cluster : str or clustering, default="balanced"
         How both sides are clustered: a name of ``bridged.catalogue()["clusterings"]``, or a
         clustering with its parameters, as in ``BalancedKMeans(size_min=3)``.
     x_cluster, y_cluster : str, clustering or None, default=None
@@ -114,7 +114,7 @@ class BridgedClustering(Runs, BaseEstimator):
         *,
         x_clusters: int | None = None,
         y_clusters: int | None = None,
-        cluster: str | Clusters = "kmeans",
+        cluster: str | Clusters = "balanced",
         x_cluster: str | Clusters | None = None,
         y_cluster: str | Clusters | None = None,
         scale: str | None = "none",

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 const FOLLOWED: [&str; 10] = [
     "bridged",
     "bridged-posterior",
-    "bridged-default",
+    "bridged-posterior-kmeans",
     "bridged-soft",
     "bridged-supervised-centroid",
     "bridged-kmeans",
