@@ -150,7 +150,7 @@ def test_the_picture_is_well_formed_and_needs_no_network(task):
 def test_diagnostics_are_the_core_s(model):
     about = model.inspect()
     assert about["pairs"] == 8 and about["x"]["clusters"] == 4
-    assert about["parameters"]["x"]["cluster"]["method"] == "kmeans"
+    assert about["parameters"]["x"]["cluster"]["method"] == "balanced"
     assert model.warnings_ == about["warnings"]
     assert model.leave_one_out_["x_to_y"]["bridge"] < model.leave_one_out_["x_to_y"]["pool_mean"]
     assert model.separation_["y"]["ratio"] > 5

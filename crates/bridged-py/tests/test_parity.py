@@ -41,7 +41,7 @@ SETTINGS = {
         ],
         {"refine": "supervised-centroid", "alpha": 0.3, "bridge": "soft", "uncovered": "nearest", "pair_rows": "apart"},
     ),
-    "lean": (["--no-rows", "--restarts", "2"], {"keep_rows": False, "cluster": bridged.KMeans(n_init=2)}),
+    "lean": (["--no-rows", "--restarts", "2"], {"keep_rows": False, "cluster": bridged.BalancedKMeans(n_init=2)}),
 }
 
 
