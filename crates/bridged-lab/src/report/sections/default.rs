@@ -19,7 +19,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
     (!figures.is_empty()).then(|| Section {
         id: "default",
         title: "The posterior bridge, draw by draw".into(),
-        text: "What `bridged fit` does unless told otherwise: the posterior bridge on balanced k-means; \
+        text: "What bridged fit does unless told otherwise: the posterior bridge on balanced k-means; \
                below it the same bridge on plain k-means. Mean error relative to the constant, over \
                all draws and in the worst of the two directions and settings; the share of draws on \
                which it is more than 5 % worse than the constant; the share on which its error is \
