@@ -10,7 +10,8 @@
 //!
 //! A row that fails first measures its own centre again, O(d); if that does not save it, it is
 //! gathered with others into a tile whose scores are one matrix product. Rounding errors of the
-//! product are inside the bounds, so the labels are those of a full pass.
+//! product are inside the bounds, and centres that they cannot tell apart are measured in f64, so
+//! the labels are those of a full pass, whatever tile a row is in.
 
 use super::sums::Move;
 use bridged_math::distance::{Centres, squared_distance};
@@ -233,18 +234,18 @@ impl Pass<'_> {
         moves: &mut Vec<Move>,
     ) {
         let t = self.groups;
-        // Group g holds positions g, g + t, g + 2t, …: one vertical minimum over slices of t.
-        let mut nearest = [f32::INFINITY; MAX_GROUPS];
-        for slice in scores.chunks(t) {
-            for (n, &s) in nearest[..t].iter_mut().zip(slice) {
-                *n = n.min(s);
-            }
+        let nearest = group_minima(scores, t);
+        let best = nearest[..t].iter().copied().fold(f32::INFINITY, f32::min);
+        let mut position =
+            scores.iter().position(|&s| s == best).expect("the minimum is one of them");
+        let mut others = without(nearest, scores, position, t);
+        let slack = self.slack(i);
+        // ‖x‖² + 2 × score is a squared distance, so this much of a score is in doubt.
+        let doubt = best + slack;
+        if others[..t].iter().any(|&s| s <= doubt) {
+            position = self.nearest_exactly(i, scores, doubt);
+            others = without(nearest, scores, position, t);
         }
-        let mut best = f32::INFINITY;
-        for &n in &nearest[..t] {
-            best = best.min(n);
-        }
-        let position = scores.iter().position(|&s| s == best).expect("the minimum is one of them");
         if position as u32 != row.label {
             moves.push(Move { row: i as u32, from: row.label, to: position as u32 });
         }
@@ -252,26 +253,54 @@ impl Pass<'_> {
         if self.pruning == Pruning::Off {
             return;
         }
-        let group = position % t;
-        nearest[group] = f32::INFINITY;
-        for (p, &s) in scores.iter().enumerate().skip(group).step_by(t) {
-            if p != position {
-                nearest[group] = nearest[group].min(s);
-            }
-        }
-        let (base, slack) = (self.base[i], self.slack(i));
-        row.upper = (base + 2.0 * best + slack).max(0.0).sqrt();
+        let base = self.base[i];
+        row.upper = (base + 2.0 * scores[position] + slack).max(0.0).sqrt();
         row.upper_at = self.history.now();
         row.lower_at = self.history.now();
-        for (l, &n) in lower.iter_mut().zip(&nearest[..t]) {
-            *l = (base + 2.0 * n - slack).max(0.0).sqrt();
+        for (l, &s) in lower.iter_mut().zip(&others[..t]) {
+            *l = (base + 2.0 * s - slack).max(0.0).sqrt();
         }
+    }
+
+    /// The nearest by distances in f64 among the centres whose score is at most `doubt`; of equals
+    /// the first.
+    fn nearest_exactly(&self, i: usize, scores: &[f32], doubt: f32) -> usize {
+        let to = |&p: &usize| squared_distance(self.x.row(i), self.history.latest().row(p));
+        (0..scores.len())
+            .filter(|&p| scores[p] <= doubt)
+            .min_by(|a, b| to(a).total_cmp(&to(b)))
+            .expect("the best score is below the doubt")
     }
 
     /// A bound on the rounding error of a squared distance of row i.
     fn slack(&self, i: usize) -> f32 {
         self.epsilon * (self.base[i] + self.radius * self.radius)
     }
+}
+
+/// The lowest score of each of t groups. Group g holds positions g, g + t, g + 2t, …: one vertical
+/// minimum over slices of t.
+fn group_minima(scores: &[f32], t: usize) -> [f32; MAX_GROUPS] {
+    let mut nearest = [f32::INFINITY; MAX_GROUPS];
+    for slice in scores.chunks(t) {
+        for (n, &s) in nearest[..t].iter_mut().zip(slice) {
+            *n = n.min(s);
+        }
+    }
+    nearest
+}
+
+/// The minima of the groups when the centre at `position` is left out.
+fn without(
+    mut nearest: [f32; MAX_GROUPS],
+    scores: &[f32],
+    position: usize,
+    t: usize,
+) -> [f32; MAX_GROUPS] {
+    let group = position % t;
+    let others = scores.iter().enumerate().skip(group).step_by(t).filter(|&(p, _)| p != position);
+    nearest[group] = others.map(|(_, &s)| s).fold(f32::INFINITY, f32::min);
+    nearest
 }
 
 fn bounds_of(lower: &mut [f32], i: usize, groups: usize) -> &mut [f32] {
