@@ -1,7 +1,7 @@
-//! What the posterior bridge adds to the time of clustering, by plain k-means: the fastest there is.
+//! What the posterior bridge adds to the time of clustering, by the default or by another method.
 //!
 //! ```text
-//! cargo run --release -p bridged --example bench_bridge -- [--threads 2] [--runs 5]
+//! cargo run --release -p bridged --example bench_bridge -- [--cluster kmeans] [--threads 2] [--runs 5]
 //! ```
 //!
 //! One line a case, medians over the runs: seconds to cluster both pools, seconds for everything
@@ -19,7 +19,8 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 /// Rows of the x pool and of the y pool, columns of both, clusters, pairs a cluster.
-const CASES: [(usize, usize, usize, usize, usize, usize); 6] = [
+const CASES: [(usize, usize, usize, usize, usize, usize); 7] = [
+    (300, 50, 1280, 768, 7, 2),
     (1_015, 168, 1280, 768, 7, 1),
     (1_015, 168, 1280, 768, 7, 4),
     (10_000, 10_000, 128, 64, 20, 4),
@@ -46,6 +47,7 @@ fn main() {
         let at = args.iter().position(|a| a == name);
         at.map_or(default, |at| args[at + 1].parse().expect("a number"))
     };
+    let cluster = args.iter().position(|a| a == "--cluster").map(|at| args[at + 1].as_str());
     let (threads, runs) = (number("--threads", 2), number("--runs", 5));
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the first pool");
     println!("rows x   rows y   columns    clusters  pairs  cluster s  bridge s  bridge %");
@@ -58,7 +60,10 @@ fn main() {
         let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
         let mut method = BridgedClustering::default();
         for side in [&mut method.x, &mut method.y] {
-            side.cluster = ClusterSpec::named("kmeans").expect("listed").with_k(k);
+            if let Some(name) = cluster {
+                side.cluster = ClusterSpec::named(name).expect("a listed clustering");
+            }
+            side.cluster = side.cluster.clone().with_k(k);
         }
         let mut seconds: Vec<(f64, f64)> = Vec::new();
         for run in 0..runs {
