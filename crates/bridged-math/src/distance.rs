@@ -20,27 +20,33 @@ const TILE: usize = 256;
 
 /// Σ (a − b)², summed in `f64`.
 pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
-    debug_assert_eq!(a.len(), b.len());
-    // Eight running sums: one alone would be a chain of dependent additions.
-    let mut sums = [0.0f64; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| square(x, y)).sum();
-    for (x, y) in a8.zip(b8) {
-        for lane in 0..8 {
-            sums[lane] += square(&x[lane], &y[lane]);
-        }
-    }
-    sums.iter().sum::<f64>() + rest
+    sum_of(a, b, |x, y| (x - y) * (x - y))
 }
 
-fn square(x: &f32, y: &f32) -> f64 {
-    let d = f64::from(*x) - f64::from(*y);
-    d * d
+/// Σ a·b, summed in `f64`.
+pub fn dot(a: &[f32], b: &[f32]) -> f64 {
+    sum_of(a, b, |x, y| x * y)
 }
 
 /// Σ a², summed in `f64`.
 pub fn squared_norm(a: &[f32]) -> f64 {
-    a.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
+    dot(a, a)
+}
+
+/// Σ term(a, b) in eight running sums: one alone would be a chain of dependent additions.
+#[inline(always)]
+fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    debug_assert_eq!(a.len(), b.len());
+    let term = |x: &f32, y: &f32| term(f64::from(*x), f64::from(*y));
+    let mut sums = [0.0f64; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| term(x, y)).sum();
+    for (x, y) in a8.zip(b8) {
+        for lane in 0..8 {
+            sums[lane] += term(&x[lane], &y[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// `out = a · bᵀ` for row-major `a` (m, d) and `b` (n, d), on the calling thread.

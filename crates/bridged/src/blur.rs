@@ -19,7 +19,7 @@
 
 use crate::bridge::Means;
 use crate::cluster::{AssignRule, Clustering, Metric, NOISE};
-use bridged_math::distance::{Centres, product_transposed, squared_distance};
+use bridged_math::distance::{Centres, dot, product_transposed, squared_distance};
 use bridged_math::linalg::symmetric_eigen;
 use bridged_math::{Matrix, MatrixRef, chunks};
 
@@ -243,11 +243,8 @@ impl Span {
         let centred = Matrix::from_fn(k, centres.cols(), |i, c| {
             (f64::from(centres.row(i)[c]) - mean[c]) as f32
         });
-        let dot = |i: usize, j: usize| -> f64 {
-            let products = centred.row(i).iter().zip(centred.row(j));
-            products.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
-        };
-        let gram: Vec<f64> = (0..k * k).map(|at| dot(at / k, at % k)).collect();
+        let gram: Vec<f64> =
+            (0..k * k).map(|at| dot(centred.row(at / k), centred.row(at % k))).collect();
         let eigen = symmetric_eigen(&gram, k);
         let top = eigen.values.iter().fold(0.0, |a: f64, &b| a.max(b));
         // Centres are f32: what is smaller than their rounding is no direction.

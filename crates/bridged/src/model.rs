@@ -131,20 +131,24 @@ impl BridgedClustering {
         let y = Side::fit(&self.y, problem.y, &apart(&y_rows), keep, ("y", seed), watch)?;
 
         let stage = Stage::begin(watch, "bridge", Some(1))?;
-        let (x_votes, y_votes) = (x.pair_rows(problem.x, &x_rows), y.pair_rows(problem.y, &y_rows));
+        let reading = self.bridge.reading();
+        let read = |side: &Side, pool, rows: &[usize]| {
+            (side.pair_rows(pool, rows), side.memberships(pool, rows, reading))
+        };
+        let ((x_votes, x_members), (y_votes, y_members)) =
+            rayon::join(|| read(&x, problem.x, &x_rows), || read(&y, problem.y, &y_rows));
         let vote = |(a, b): (&PairRow, &PairRow)| PairVote {
             x: a.label,
             y: b.label,
             x_depth: a.depth,
             y_depth: b.depth,
         };
-        let reading = self.bridge.reading();
         let votes = Votes {
             pairs: x_votes.iter().zip(&y_votes).map(vote).collect(),
             x_sizes: x.clustering.sizes.clone(),
             y_sizes: y.clustering.sizes.clone(),
-            x_members: x.memberships(problem.x, &x_rows, reading),
-            y_members: y.memberships(problem.y, &y_rows, reading),
+            x_members,
+            y_members,
         };
         let (forward, reverse) = rayon::join(
             || self.route(problem, &votes, &x, &y),

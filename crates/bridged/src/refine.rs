@@ -12,6 +12,7 @@
 //! then harmless, and without examples f is the centroid. α = 0 gives exactly the centroid.
 
 use crate::bridge::{BridgeRule, Reading};
+use bridged_math::distance::dot;
 use bridged_math::linalg::{cholesky, solve_cholesky};
 use bridged_math::{Matrix, MatrixRef};
 use serde::{Deserialize, Serialize};
@@ -149,10 +150,6 @@ impl LocalMap {
         }
         offset
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
 }
 
 /// The root mean square distance of the rows of each cluster to its centroid.

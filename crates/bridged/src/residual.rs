@@ -11,6 +11,7 @@
 //! of g that is used is found by least squares, again against a prior α = 0 that weighs λ pairs; so it
 //! fades out where it does not help. O(m² (m + d + d')), m at most 500 pairs.
 
+use bridged_math::distance::dot;
 use bridged_math::linalg::{cholesky, invert_lower, solve_cholesky};
 use bridged_math::{Matrix, MatrixRef};
 
@@ -99,10 +100,6 @@ fn deviation(origin: &[f32], radius: f64, x: &[f32]) -> Vec<f32> {
 /// As `f32`, at most its largest number: what is finite stays finite.
 pub(crate) fn to_f32(value: f64) -> f32 {
     value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
 }
 
 #[cfg(test)]
