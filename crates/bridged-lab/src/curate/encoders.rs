@@ -7,8 +7,9 @@
 //!
 //! A study takes another column by its key `x` or `y`; the draws stay the same.
 
-use super::tfidf::{ENGLISH, Tfidf};
-use super::{CurateError, VOCABULARY, lsa};
+use bridged_encode::tfidf::{ENGLISH, Tfidf};
+use super::{CurateError, VOCABULARY};
+use bridged_encode::{kmer::Kmers, lsa};
 use bridged::math::Matrix;
 use bridged_io::{Column, ColumnData, Table};
 

@@ -11,8 +11,8 @@
 
 use super::files::{bad_line, lines};
 use super::groups::{Density, Regions, number_names, top_words};
-use super::sparse::Alike;
-use super::tfidf::{ENGLISH, Tfidf};
+use super::alike::Alike;
+use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use super::vectors::stem;
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::math::Watch;

@@ -1,7 +1,8 @@
 //! Groups of rows: by name, by dense regions of texts, and which of them are kept.
 
-use super::sparse::{Alike, Sparse};
-use super::tfidf::Vocabulary;
+use super::alike::Alike;
+use bridged_encode::sparse::Sparse;
+use bridged_encode::tfidf::Vocabulary;
 use super::{CurateError, Selection};
 use bridged::cluster::{ClusterError, NOISE, dense_regions};
 use bridged::math::Watch;

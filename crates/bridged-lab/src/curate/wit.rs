@@ -12,8 +12,8 @@
 
 use super::files::Delimited;
 use super::groups::{Density, Group, Regions, by_label, number_names};
-use super::sparse::Alike;
-use super::tfidf::{ENGLISH, Tfidf, words};
+use super::alike::Alike;
+use bridged_encode::tfidf::{ENGLISH, Tfidf, words};
 use super::vectors::{Keys, Vectors, last_part};
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::cluster::{Clusterer, Dbscan, Eps, Metric};
