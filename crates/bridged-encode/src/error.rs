@@ -7,6 +7,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EncodeError {
+    /// A picture that cannot be read.
+    #[error("`{}` cannot be read as a picture: {reason}", path.display())]
+    BadImage {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file of weights that is not what it should be.
     #[error("`{}` cannot be used as weights: {reason}", path.display())]
     BadWeights {
