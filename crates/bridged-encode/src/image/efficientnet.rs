@@ -207,26 +207,75 @@ struct BlockNames {
     squeeze: [String; 2],
 }
 
-/// An inverted bottleneck.
+/// An inverted bottleneck. Its 1 × 1 convolutions are dense layers over pixels.
 #[derive(Debug)]
 struct Block {
-    expand: Option<Conv>,
+    expand: Option<Dense>,
     depthwise: Depthwise,
     squeeze: Option<Squeeze>,
-    project: Conv,
+    project: Dense,
     shortcut: bool,
 }
 
+/// Numbers of a strip at its widest, unless weights are larger: 192 KB.
+const STRIP: usize = 48 * 1024;
+
 impl Block {
     fn forward(&self, x: Map, f: Activation, arena: &mut Arena) -> Map {
-        let wide = self.expand.as_ref().map(|expand| expand.forward(&x, None, f, arena));
-        let mut inner = self.depthwise.forward(wide.as_ref().unwrap_or(&x), f, arena);
-        if let Some(squeeze) = &self.squeeze {
-            squeeze.scale(&mut inner, f);
+        let out = match (&self.expand, &self.squeeze) {
+            (Some(expand), None) => self.strips(expand, &x, f, arena),
+            (expand, squeeze) => {
+                let wide = expand.as_ref().map(|expand| {
+                    let mut wide = arena.map(x.height, x.width, expand.outputs());
+                    expand.forward(&x.data, None, f, &mut wide.data);
+                    wide
+                });
+                let mut inner = self.depthwise.forward(wide.as_ref().unwrap_or(&x), f, arena);
+                if let Some(squeeze) = squeeze {
+                    squeeze.scale(&mut inner, f);
+                }
+                let mut out = arena.map(inner.height, inner.width, self.project.outputs());
+                let shortcut = self.shortcut.then_some(x.data.as_slice());
+                self.project.forward(&inner.data, shortcut, Activation::Identity, &mut out.data);
+                [wide, Some(inner)].into_iter().flatten().for_each(|map| arena.give(map.data));
+                out
+            }
+        };
+        arena.give(x.data);
+        out
+    }
+
+    /// All three layers for some rows of the output, then for the next ones. Expanded rows that two strips read are kept.
+    fn strips(&self, expand: &Dense, x: &Map, f: Activation, arena: &mut Arena) -> Map {
+        let (height, width) = self.depthwise.size(x.height, x.width);
+        let (wide, outputs) = (expand.outputs(), self.project.outputs());
+        let (line_in, line, line_out) = (x.width * x.channels, x.width * wide, width * outputs);
+        // While strips pass, the weights of both dense layers do too: strips should not be small beside them.
+        let budget = STRIP.max(2 * wide * (x.channels + outputs));
+        let rows = self.depthwise.rows_from(budget / line.max(1)).clamp(1, height.max(1));
+        let mut out = arena.map(height, width, outputs);
+        let mut expanded = arena.take(0);
+        let mut inner = arena.take(rows * width * wide);
+        let mut held = 0..0; // the rows of x that `expanded` holds
+        for start in (0..height).step_by(rows) {
+            let strip = start..(start + rows).min(height);
+            let first = self.depthwise.reads(start, x.height).start;
+            let end = self.depthwise.reads(strip.end - 1, x.height).end.max(held.end);
+            let kept = held.end.saturating_sub(first);
+            expanded.copy_within((held.len() - kept) * line..held.len() * line, 0);
+            expanded.resize((end - first) * line, 0.0);
+            let new = first + kept..end;
+            let rows_in = &x.data[new.start * line_in..new.end * line_in];
+            expand.forward(rows_in, None, f, &mut expanded[kept * line..]);
+            held = first..end;
+            let inner = &mut inner[..strip.len() * width * wide];
+            self.depthwise.strip(&expanded, first, (x.height, x.width), strip.clone(), f, inner);
+            let part = strip.start * line_out..strip.end * line_out;
+            let shortcut = self.shortcut.then(|| &x.data[part.clone()]);
+            self.project.forward(inner, shortcut, Activation::Identity, &mut out.data[part]);
         }
-        let shortcut = self.shortcut.then_some(&x);
-        let out = self.project.forward(&inner, shortcut, Activation::Identity, arena);
-        [Some(x), wide, Some(inner)].into_iter().flatten().for_each(|map| arena.give(map.data));
+        arena.give(expanded);
+        arena.give(inner);
         out
     }
 }
@@ -256,7 +305,7 @@ impl EfficientNet {
                 let (wide, stride) = (inputs * stage.expand, if i == 0 { stage.stride } else { 1 });
                 let names = origin.block(s, i, blocks.len(), stage.expand > 1);
                 let expand = (stage.expand > 1)
-                    .then(|| names.expand.conv(w, (inputs, wide), POINT, eps))
+                    .then(|| names.expand.dense(w, (inputs, wide), eps))
                     .transpose()?;
                 let depthwise =
                     names.depthwise.depthwise(w, wide, window(stage.kernel, stride), eps)?;
@@ -268,7 +317,7 @@ impl EfficientNet {
                 } else {
                     None
                 };
-                let project = names.project.conv(w, (wide, stage.channels), POINT, eps)?;
+                let project = names.project.dense(w, (wide, stage.channels), eps)?;
                 let shortcut = stride == 1 && inputs == stage.channels;
                 blocks.push(Block { expand, depthwise, squeeze, project, shortcut });
                 inputs = stage.channels;

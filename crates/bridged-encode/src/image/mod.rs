@@ -26,6 +26,7 @@ use efficientnet::EfficientNet;
 use rayon::prelude::*;
 use resnet::ResNet;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use vit::Vit;
 
 /// What a network gives.
@@ -99,6 +100,7 @@ pub struct ImageEncoder {
     /// ResNet50 from each other or from timm's, so it may be replaced (by a preset of the same crop).
     pub preset: Preset,
     network: Network,
+    arenas: Mutex<Vec<Arena>>, // those that no task uses now
 }
 
 impl ImageEncoder {
@@ -141,7 +143,7 @@ impl ImageEncoder {
                 (Vit::new(&vit::Config::b16(), w, output)?.into(), preset)
             }
         };
-        Ok(Self { preset, network })
+        Ok(Self { preset, network, arenas: Mutex::default() })
     }
 
     /// How many numbers a picture becomes.
@@ -164,18 +166,19 @@ impl ImageEncoder {
     }
 
     fn run<T: Sync>(&self, pictures: &[T], prepare: impl Fn(&T) -> Map + Sync) -> Vec<f32> {
-        let rows: Vec<Vec<f32>> = pictures
-            .par_iter()
-            .map_init(Arena::default, |arena, picture| {
-                let x = prepare(picture);
-                match &self.network {
-                    Network::EfficientNet(net) => net.forward(&x, arena),
-                    Network::ResNet(net) => net.forward(&x, arena),
-                    Network::Vit(net) => net.forward(&x, arena),
-                }
-            })
-            .collect();
-        rows.concat()
+        let arenas = || self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = |picture: &T| {
+            let mut arena = arenas().pop().unwrap_or_default();
+            let x = prepare(picture);
+            let row = match &self.network {
+                Network::EfficientNet(net) => net.forward(&x, &mut arena),
+                Network::ResNet(net) => net.forward(&x, &mut arena),
+                Network::Vit(net) => net.forward(&x, &mut arena),
+            };
+            arenas().push(arena);
+            row
+        };
+        pictures.par_iter().map(row).collect::<Vec<_>>().concat()
     }
 }
 

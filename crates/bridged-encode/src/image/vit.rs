@@ -51,7 +51,8 @@ pub enum Origin {
     Torchvision,
     /// `patch_embed.proj.weight`, `blocks.0.norm1.weight`, …
     Timm,
-    /// `vit.embeddings.patch_embeddings.projection.weight`, …, with or without `vit.`.
+    /// `vit.embeddings.patch_embeddings.projection.weight`, `vit.encoder.layer.0.…`, with or without `vit.`; also
+    /// `vit.layers.0.…`, as transformers 5 names them.
     HuggingFace,
 }
 
@@ -94,6 +95,7 @@ impl Origin {
 
     fn layer(self, w: &mut Weights, i: usize, c: &Config) -> Result<Layer, EncodeError> {
         let (d, hidden) = (c.width, c.hidden);
+        let renamed = w.has(&format!("{}layers.{i}.attention.q_proj.weight", prefix(w)));
         let (at, [norm1, out, norm2, up, down]) = match self {
             Self::Torchvision => {
                 let at = format!("encoder.layers.encoder_layer_{i}");
@@ -106,6 +108,10 @@ impl Origin {
             Self::Timm => {
                 (format!("blocks.{i}"), ["norm1", "attn.proj", "norm2", "mlp.fc1", "mlp.fc2"])
             }
+            Self::HuggingFace if renamed => (
+                format!("{}layers.{i}", prefix(w)),
+                ["layernorm_before", "attention.o_proj", "layernorm_after", "mlp.fc1", "mlp.fc2"],
+            ),
             Self::HuggingFace => (
                 format!("{}encoder.layer.{i}", prefix(w)),
                 [
@@ -129,8 +135,9 @@ impl Origin {
             Self::Timm => dense(w, &format!("{at}.attn.qkv"), (d, 3 * d))?,
             Self::HuggingFace => {
                 let (mut weight, mut bias) = (Vec::new(), Vec::new());
-                for third in ["query", "key", "value"] {
-                    let name = format!("{at}.attention.attention.{third}");
+                let old = ["attention.query", "attention.key", "attention.value"];
+                for third in if renamed { ["q_proj", "k_proj", "v_proj"] } else { old } {
+                    let name = format!("{at}.attention.{third}");
                     weight.extend(take(w, &format!("{name}.weight"), &[d, d])?);
                     bias.extend(take(w, &format!("{name}.bias"), &[d])?);
                 }

@@ -49,7 +49,7 @@ impl Activation {
 const PANEL: usize = 2 * LANES;
 /// Rows of a tile.
 const TILE: usize = 6;
-/// Numbers of x that a block of rows may have: 128 KB.
+/// Numbers of x that a block of rows should have: 128 KB. At least 96 rows share what reading the weights costs.
 const BLOCK: usize = 32 * 1024;
 
 /// Weights and bias of a dense layer.
@@ -96,7 +96,7 @@ impl Dense {
 
     /// Rows of x that stay in cache while all weights pass.
     pub fn block(&self) -> usize {
-        (BLOCK / self.inputs.max(1) / TILE).clamp(2, 400) * TILE
+        (BLOCK / self.inputs.max(1) / TILE).clamp(16, 400) * TILE
     }
 
     /// y = f(x W + b), or f(x W + b + r) with a shortcut r (m, outputs), of x (m, inputs).

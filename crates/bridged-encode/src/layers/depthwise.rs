@@ -42,22 +42,28 @@ impl Depthwise {
         Self { kernel, stride, padding, weight: by_tap.collect(), bias: bias.to_vec() }
     }
 
-    /// How many rows come out of a picture of that height, and the rows of it that output row `y` reads.
-    pub fn rows(&self, height: usize) -> (usize, impl Fn(usize) -> Range<usize>) {
-        let (rows, top) = self.padding.place(height, self.kernel, self.stride);
-        let (kernel, stride) = (self.kernel, self.stride);
-        let reads = move |y: usize| {
-            let taps = inside(y * stride, top, height, kernel);
-            (y * stride + taps.start).saturating_sub(top)
-                ..(y * stride + taps.end).saturating_sub(top)
-        };
-        (rows, reads)
+    /// Rows and columns that come out of a picture.
+    pub fn size(&self, height: usize, width: usize) -> (usize, usize) {
+        let out = |size| self.padding.place(size, self.kernel, self.stride).0;
+        (out(height), out(width))
+    }
+
+    /// The rows of a picture of that height that output row `y` reads.
+    pub fn reads(&self, y: usize, height: usize) -> Range<usize> {
+        let top = self.padding.place(height, self.kernel, self.stride).1;
+        let taps = inside(y * self.stride, top, height, self.kernel);
+        let row = |tap: usize| (y * self.stride + tap).saturating_sub(top);
+        row(taps.start)..row(taps.end)
+    }
+
+    /// How many rows of the output can be made from so many rows of a picture.
+    pub fn rows_from(&self, rows: usize) -> usize {
+        Padding::Valid.place(rows, self.kernel, self.stride).0
     }
 
     /// f(x ∗ w + b).
     pub fn forward(&self, x: &Map, f: Activation, arena: &mut Arena) -> Map {
-        let (rows, _) = self.rows(x.height);
-        let (width, _) = self.padding.place(x.width, self.kernel, self.stride);
+        let (rows, width) = self.size(x.height, x.width);
         let mut out = arena.map(rows, width, x.channels);
         self.strip(&x.data, 0, (x.height, x.width), 0..rows, f, &mut out.data);
         out
@@ -79,7 +85,7 @@ impl Depthwise {
         let top = self.padding.place(size.0, self.kernel, self.stride).1;
         for (y, out) in rows.zip(out.chunks_exact_mut((width * channels).max(1))) {
             let taps = inside(y * self.stride, top, size.0, self.kernel);
-            let start = (y * self.stride + taps.start).saturating_sub(top);
+            let start = self.reads(y, size.0).start;
             assert!(start >= first, "the strip holds the rows that its output reads");
             let x = &x[(start - first) * size.1 * channels..][..taps.len() * size.1 * channels];
             dispatch(Row { layer: self, x, taps, width: size.1, left, f, out });
@@ -221,9 +227,8 @@ mod tests {
                 prop_assert!((a - b).abs() < 2e-5, "{} {}", a, b);
             }
             // Any strip of rows gives the same bits from the rows that it says it reads.
-            let (rows, reads) = layer.rows(height);
-            let half = rows / 2..rows;
-            let from = reads(half.start).start..reads(rows - 1).end.max(reads(half.start).start);
+            let half = out.height / 2..out.height;
+            let from = layer.reads(half.start, height).start..layer.reads(half.end - 1, height).end;
             let line = width * channels;
             let mut strip = vec![0.0; half.len() * out.width * channels];
             layer.strip(

@@ -84,6 +84,17 @@ impl Names {
         Ok(Conv::new(&weight, &bias, kernel, stride, padding))
     }
 
+    /// A 1 × 1 convolution with its batch norm, as a dense layer over pixels.
+    pub fn dense(
+        &self,
+        w: &mut Weights,
+        (inputs, outputs): (usize, usize),
+        eps: f64,
+    ) -> Result<Dense, EncodeError> {
+        let [weight, bias] = self.folded(w, [outputs, inputs, 1, 1], eps)?;
+        Ok(Dense::new(&weight, &bias, inputs))
+    }
+
     /// A depthwise convolution with its batch norm.
     pub fn depthwise(
         &self,
