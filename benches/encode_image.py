@@ -3,10 +3,10 @@
 
     cargo build --release -p bridged-encode --example bench_image
     python tests/golden/encode_image.py --real FOLDER
-    python benches/encode_image.py target/release/examples/bench_image FOLDER
+    python benches/encode_image.py target/release/examples/bench_image FOLDER [THREADS]
 
 Both sides take turns, and each counts the fastest third of its batches: other work on the machine slows both. PyTorch
-runs in inference mode, in either memory format, and decodes with Pillow in two threads.
+runs in inference mode, in either memory format, and decodes with Pillow in as many threads.
 """
 
 import json
@@ -21,7 +21,8 @@ from efficientnet_lite_pytorch import EfficientNet
 from PIL import Image, ImageOps
 from torchvision import transforms
 
-BATCH, SECONDS, THREADS, ROUNDS = 32, 8.0, 2, 3
+BATCH, SECONDS, ROUNDS = 32, 8.0, 3
+THREADS = int((sys.argv[3:] or [2])[0])
 
 
 def rate(batch):
@@ -67,7 +68,8 @@ def main():
     best = {}
     with torch.inference_mode():
         for _ in range(ROUNDS):
-            ours = json.loads(subprocess.check_output([binary, folder / "model.safetensors", folder / "pictures"]))
+            command = [binary, folder / "model.safetensors", folder / "pictures", str(THREADS)]
+            ours = json.loads(subprocess.check_output(command))
             theirs = {
                 "inference, channels first": rate(lambda: features(model.to(memory_format=torch.contiguous_format), ready)),
                 "inference, channels last": rate(lambda: features(model.to(memory_format=torch.channels_last), last)),

@@ -165,12 +165,13 @@ impl Forward<'_> {
         let panel = &self.dense.panels[column * inputs..(column + W * LANES) * inputs];
         let mut sums = [[V::splat(0.0); W]; R];
         for k in 0..inputs {
-            // SAFETY: `panel` holds `inputs` steps of W vectors and `x` R rows of `inputs` numbers; k < inputs.
-            let weights: [V; W] = std::array::from_fn(|w| unsafe {
-                V::load(panel.as_ptr().add((k * W + w) * LANES))
-            });
+            let mut weights = [V::splat(0.0); W];
+            for w in 0..W {
+                // SAFETY: `panel` holds `inputs` steps of W vectors, and k < inputs.
+                weights[w] = unsafe { V::load(panel.as_ptr().add((k * W + w) * LANES)) };
+            }
             for r in 0..R {
-                // SAFETY: as above.
+                // SAFETY: `x` holds R rows of `inputs` numbers.
                 let x = V::splat(unsafe { *x.get_unchecked(r * inputs + k) });
                 for w in 0..W {
                     sums[r][w] = x.mul_add(weights[w], sums[r][w]);

@@ -158,28 +158,27 @@ impl Row<'_> {
     ) -> usize {
         let Depthwise { kernel, stride, .. } = *self.layer;
         let channels = self.layer.bias.len();
-        let whole = channel + W * LANES <= channels;
-        let part = |numbers: &[f32], at: usize, w: usize| {
-            let from = at + channel + w * LANES;
-            if whole {
-                debug_assert!(from + LANES <= numbers.len());
-                // SAFETY: `at` is the start of a tap or of a pixel within the slice, `columns` and `taps` were cut to
-                // the picture, and all W vectors of channels exist.
-                return unsafe { V::load(numbers.as_ptr().add(from)) };
+        let mut sums = [[V::splat(0.0); W]; T];
+        for w in 0..W {
+            let bias = self.channels::<V, W>(&self.layer.bias, 0, channel, w);
+            for t in 0..T {
+                sums[t][w] = bias;
             }
-            V::load_part(&numbers[from..(at + channels).min(from + LANES)])
-        };
-        let mut sums: [[V; W]; T] = [std::array::from_fn(|w| part(&self.layer.bias, 0, w)); T];
+        }
         for (row, dy) in self.taps.clone().enumerate() {
             for dx in columns.clone() {
-                let weights: [V; W] = std::array::from_fn(|w| {
-                    part(&self.layer.weight, (dy * kernel + dx) * channels, w)
-                });
+                let tap = (dy * kernel + dx) * channels;
                 let start = (row * self.width + pixel * stride + dx - self.left) * channels;
-                for t in 0..T {
-                    for w in 0..W {
-                        let x = part(self.x, start + t * stride * channels, w);
-                        sums[t][w] = x.mul_add(weights[w], sums[t][w]);
+                for w in 0..W {
+                    let weight = self.channels::<V, W>(&self.layer.weight, tap, channel, w);
+                    for t in 0..T {
+                        let x = self.channels::<V, W>(
+                            self.x,
+                            start + t * stride * channels,
+                            channel,
+                            w,
+                        );
+                        sums[t][w] = x.mul_add(weight, sums[t][w]);
                     }
                 }
             }
@@ -193,6 +192,25 @@ impl Row<'_> {
             }
         }
         T
+    }
+
+    /// Vector `w` of the channels from `channel` on, of the pixel or tap that begins at `at`.
+    #[inline(always)]
+    fn channels<V: Lanes, const W: usize>(
+        &self,
+        numbers: &[f32],
+        at: usize,
+        channel: usize,
+        w: usize,
+    ) -> V {
+        let (channels, from) = (self.layer.bias.len(), at + channel + w * LANES);
+        if channel + W * LANES <= channels {
+            debug_assert!(from + LANES <= numbers.len(), "a pixel within the picture");
+            // SAFETY: windows were cut to the picture, so a pixel with all its channels begins at `at`, and these
+            // eight are among them.
+            return unsafe { V::load(numbers.as_ptr().add(from)) };
+        }
+        V::load_part(&numbers[from..(at + channels).min(from + LANES)])
     }
 }
 

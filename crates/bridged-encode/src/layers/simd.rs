@@ -2,7 +2,8 @@
 //!
 //! A kernel is written once over [`Lanes`] and [`dispatch`] picks the version that this processor runs. The two differ
 //! in their last bits, because only one of them multiplies and adds with a single rounding; on one machine the choice
-//! never changes.
+//! never changes. Kernels are plain loops and `#[inline(always)]` functions: a closure handed to the standard library
+//! would be compiled without the wide vectors.
 //!
 //! eˣ = 2ⁿ eʳ with n = round(x / ln 2) and a polynomial of degree 7 for eʳ (Cephes `expf`, relative error 1e-7);
 //! erf x = x P(x²) / Q(x²) on [−4, 4] (the rational fit of Eigen, absolute error 2e-7).
@@ -68,6 +69,16 @@ pub trait Lanes: Copy {
         to.copy_from_slice(&all[..len]);
     }
 
+    /// A polynomial in x, highest power first.
+    #[inline(always)]
+    fn polynomial<const N: usize>(self, coefficients: [f32; N]) -> Self {
+        let mut sum = Self::splat(coefficients[0]);
+        for c in &coefficients[1..] {
+            sum = sum.mul_add(self, Self::splat(*c));
+        }
+        sum
+    }
+
     /// eˣ, of x cut to [−87, 88].
     #[inline(always)]
     fn exp(self) -> Self {
@@ -75,10 +86,14 @@ pub trait Lanes: Copy {
         let n = x.mul(Self::splat(std::f32::consts::LOG2_E)).round();
         let r = n.mul_add(Self::splat(-0.693_359_4), x);
         let r = n.mul_add(Self::splat(2.121_944_4e-4), r);
-        let p = [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
-        let p = p
-            .into_iter()
-            .fold(Self::splat(1.987_569_1e-4), |sum, c| sum.mul_add(r, Self::splat(c)));
+        let p = r.polynomial([
+            1.987_569_1e-4,
+            1.398_2e-3,
+            8.333_452e-3,
+            4.166_579_6e-2,
+            1.666_666_5e-1,
+            0.5,
+        ]);
         p.mul_add(r.mul(r), r.add(Self::splat(1.0))).mul(n.power_of_two())
     }
 
@@ -94,24 +109,22 @@ pub trait Lanes: Copy {
     fn erf(self) -> Self {
         let x = self.max(Self::splat(-4.0)).min(Self::splat(4.0));
         let square = x.mul(x);
-        let ratio = |first: f32, rest: &[f32]| {
-            rest.iter().fold(Self::splat(first), |sum, &c| sum.mul_add(square, Self::splat(c)))
-        };
-        let p = ratio(
+        let p = square.polynomial([
             -2.726_142_3e-10,
-            &[
-                2.770_681_4e-8,
-                -2.101_024e-6,
-                -5.692_506_3e-5,
-                -7.349_906_4e-4,
-                -2.954_6e-3,
-                -1.609_603_3e-2,
-            ],
-        );
-        let q = ratio(
+            2.770_681_4e-8,
+            -2.101_024e-6,
+            -5.692_506_3e-5,
+            -7.349_906_4e-4,
+            -2.954_6e-3,
+            -1.609_603_3e-2,
+        ]);
+        let q = square.polynomial([
             -1.456_607_2e-5,
-            &[-2.133_740_6e-4, -1.682_827e-3, -7.373_329_3e-3, -1.426_473_9e-2],
-        );
+            -2.133_740_6e-4,
+            -1.682_827e-3,
+            -7.373_329_3e-3,
+            -1.426_473_9e-2,
+        ]);
         x.mul(p).div(q)
     }
 }
