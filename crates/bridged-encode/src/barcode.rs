@@ -54,12 +54,15 @@ impl Words {
         let words = letters.chunks_exact(self.k).take(most);
         if !words.clone().any(|word| plain(word).is_some()) {
             let k = self.k;
-            return Err(ItemError(format!("the sequence has no word of {k} letters in A, C, G and T")));
+            return Err(ItemError(format!(
+                "the sequence has no word of {k} letters in A, C, G and T"
+            )));
         }
         let id = |word: &[u8]| match self.unknown {
             Some(unknown) => plain(word).map_or(unknown, |number| self.first + number as u32),
             None => {
-                let digit = |l: u8| b"ACGNT".iter().position(|d| *d == l).expect("one of five letters");
+                let digit =
+                    |l: u8| b"ACGNT".iter().position(|d| *d == l).expect("one of five letters");
                 self.first + word.iter().fold(0, |n, &l| 5 * n + digit(l) as u32)
             }
         };
@@ -155,11 +158,17 @@ mod tests {
     fn barcodes_agree_with_the_authors_tokeniser_and_transformers() {
         for case in golden()["barcodes"].as_array().unwrap() {
             let config = Config::from_json(case["config"].clone()).unwrap();
-            let model = BarcodeBert::new(config.clone(), &mut seeded("barcodebert", &config)).unwrap();
+            let model =
+                BarcodeBert::new(config.clone(), &mut seeded("barcodebert", &config)).unwrap();
             for item in case["items"].as_array().unwrap() {
                 let sequence = item["sequence"].as_str().unwrap();
-                let ids: Vec<f64> =
-                    model.words.ids(sequence, 512).unwrap().iter().map(|&id| f64::from(id)).collect();
+                let ids: Vec<f64> = model
+                    .words
+                    .ids(sequence, 512)
+                    .unwrap()
+                    .iter()
+                    .map(|&id| f64::from(id))
+                    .collect();
                 assert_eq!(ids, numbers(&item["ids"]), "{sequence}");
                 agree(model.encode(&[sequence])[0].as_ref().unwrap(), &item["mean"]);
             }

@@ -95,16 +95,24 @@ impl Bert {
         let (h, eps) = (config.hidden_size, config.layer_norm_eps);
         if config.model_type != "bert" {
             let kind = &config.model_type;
-            return Err(weights.other(format!("its configuration says `{kind}`, and this reads `bert`")));
+            return Err(
+                weights.other(format!("its configuration says `{kind}`, and this reads `bert`"))
+            );
         }
-        if h == 0 || config.num_attention_heads == 0 || !h.is_multiple_of(config.num_attention_heads) {
+        if h == 0
+            || config.num_attention_heads == 0
+            || !h.is_multiple_of(config.num_attention_heads)
+        {
             let heads = config.num_attention_heads;
-            return Err(weights.other(format!("{h} numbers do not divide into {heads} heads of attention")));
+            return Err(
+                weights.other(format!("{h} numbers do not divide into {heads} heads of attention"))
+            );
         }
         let words = weights.take("embeddings.word_embeddings.weight", &[config.vocab_size, h])?;
         let positions = config.max_position_embeddings;
         let mut places = weights.take("embeddings.position_embeddings.weight", &[positions, h])?;
-        let types = weights.take("embeddings.token_type_embeddings.weight", &[config.type_vocab_size, h])?;
+        let types = weights
+            .take("embeddings.token_type_embeddings.weight", &[config.type_vocab_size, h])?;
         for place in places.chunks_exact_mut(h) {
             place.iter_mut().zip(&types).for_each(|(p, t)| *p += t);
         }
@@ -174,7 +182,8 @@ impl Bert {
             (arena.take(tokens * 3 * h), arena.take(tokens * self.config.intermediate_size));
         let all = pack.iter().flat_map(|text| text.iter().enumerate());
         for ((place, &token), y) in all.zip(y.chunks_exact_mut(h)) {
-            let (word, place) = (&self.words[token as usize * h..][..h], &self.places[place * h..][..h]);
+            let (word, place) =
+                (&self.words[token as usize * h..][..h], &self.places[place * h..][..h]);
             y.iter_mut().zip(word.iter().zip(place)).for_each(|(y, (w, p))| *y = w + p);
         }
         self.norm.forward(&y, &mut x);
@@ -208,7 +217,9 @@ impl Layer {
             "gelu" => Activation::Gelu,
             "relu" => Activation::Relu,
             other => {
-                return Err(weights.other(format!("its activation is `{other}`, and this knows `gelu` and `relu`")));
+                return Err(weights.other(format!(
+                    "its activation is `{other}`, and this knows `gelu` and `relu`"
+                )));
             }
         };
         let (mut matrix, mut bias) = (Vec::new(), Vec::new());
@@ -228,13 +239,23 @@ impl Layer {
     }
 }
 
-fn dense(weights: &mut Weights, name: &str, inputs: usize, outputs: usize) -> Result<Dense, EncodeError> {
+fn dense(
+    weights: &mut Weights,
+    name: &str,
+    inputs: usize,
+    outputs: usize,
+) -> Result<Dense, EncodeError> {
     let matrix = weights.take(&format!("{name}.weight"), &[outputs, inputs])?;
     let bias = weights.take(&format!("{name}.bias"), &[outputs])?;
     Ok(Dense::new(&matrix, &bias, inputs))
 }
 
-fn norm(weights: &mut Weights, name: &str, width: usize, eps: f32) -> Result<LayerNorm, EncodeError> {
+fn norm(
+    weights: &mut Weights,
+    name: &str,
+    width: usize,
+    eps: f32,
+) -> Result<LayerNorm, EncodeError> {
     let weight = weights.take(&format!("{name}.weight"), &[width])?;
     let bias = weights.take(&format!("{name}.bias"), &[width])?;
     Ok(LayerNorm { weight, bias, eps })
@@ -280,7 +301,10 @@ impl SentenceBert {
             said if said["pooling_mode_cls_token"] == true => Pooling::First,
             _ => {
                 let reason = "asks for another pooling than the mean or [CLS]; use a model with one of these".into();
-                return Err(EncodeError::BadFile { path: weights.beside("1_Pooling/config.json"), reason });
+                return Err(EncodeError::BadFile {
+                    path: weights.beside("1_Pooling/config.json"),
+                    reason,
+                });
             }
         };
         let kinds: Vec<&str> = modules
@@ -289,16 +313,22 @@ impl SentenceBert {
             .flatten()
             .filter_map(|module| module["type"].as_str()?.rsplit('.').next())
             .collect();
-        if let Some(other) = kinds.iter().find(|k| !["Transformer", "Pooling", "Normalize"].contains(k)) {
-            let reason = format!("has a module `{other}`, which this does not know; use a model without it");
+        if let Some(other) =
+            kinds.iter().find(|k| !["Transformer", "Pooling", "Normalize"].contains(k))
+        {
+            let reason =
+                format!("has a module `{other}`, which this does not know; use a model without it");
             return Err(EncodeError::BadFile { path: weights.beside("modules.json"), reason });
         }
         let tokens = Tokens::beside(&weights)?;
         let most = config.max_position_embeddings;
-        let max_length = limits["max_seq_length"].as_u64().map_or(most, |m| (m as usize).clamp(2, most));
+        let max_length =
+            limits["max_seq_length"].as_u64().map_or(most, |m| (m as usize).clamp(2, most));
         if tokens.largest() as usize >= config.vocab_size {
             let (largest, known) = (tokens.largest(), config.vocab_size);
-            return Err(weights.other(format!("its tokeniser goes up to {largest}, its words to {known}")));
+            return Err(
+                weights.other(format!("its tokeniser goes up to {largest}, its words to {known}"))
+            );
         }
         let bert = Bert::new(config, &mut weights)?;
         let normalize = kinds.contains(&"Normalize");
@@ -393,14 +423,22 @@ pub(crate) mod tests {
         let (h, inner) = (config.hidden_size, config.intermediate_size);
         let mut shapes = vec![
             ("embeddings.word_embeddings.weight".to_string(), vec![config.vocab_size, h]),
-            ("embeddings.position_embeddings.weight".to_string(), vec![config.max_position_embeddings, h]),
-            ("embeddings.token_type_embeddings.weight".to_string(), vec![config.type_vocab_size, h]),
+            (
+                "embeddings.position_embeddings.weight".to_string(),
+                vec![config.max_position_embeddings, h],
+            ),
+            (
+                "embeddings.token_type_embeddings.weight".to_string(),
+                vec![config.type_vocab_size, h],
+            ),
         ];
         let mut dense = vec![];
         let mut norms = vec!["embeddings.LayerNorm".to_string()];
         for i in 0..config.num_hidden_layers {
             let at = |part: &str| format!("encoder.layer.{i}.{part}");
-            dense.extend(["query", "key", "value"].map(|p| (at(&format!("attention.self.{p}")), h, h)));
+            dense.extend(
+                ["query", "key", "value"].map(|p| (at(&format!("attention.self.{p}")), h, h)),
+            );
             dense.push((at("attention.output.dense"), h, h));
             dense.push((at("intermediate.dense"), inner, h));
             dense.push((at("output.dense"), h, inner));
@@ -414,24 +452,31 @@ pub(crate) mod tests {
             shapes.push((format!("{name}.weight"), vec![h]));
             shapes.push((format!("{name}.bias"), vec![h]));
         }
-        from_memory(encoder, shapes.into_iter().map(|(name, shape)| {
-            let hash = name.bytes().fold(2_166_136_261u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
-            let (shift, scale) = match (name.contains("LayerNorm.weight"), shape.as_slice()) {
-                (true, _) => (1.0, 0.4),
-                (false, [_, inputs]) if !name.contains("embeddings") => (0.0, 5.0 / (*inputs as f64).sqrt()),
-                (false, [_, _]) => (0.0, 2.0),
-                _ => (0.0, 0.4),
-            };
-            let value = |i: u32| {
-                let mut x = hash.wrapping_add(i.wrapping_mul(0x9e37_79b9));
-                x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
-                x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);
-                x ^= x >> 16;
-                (shift + scale * (f64::from(x) / 4_294_967_296.0 - 0.5)) as f32
-            };
-            let data = (0..shape.iter().product::<usize>() as u32).map(value).collect();
-            (name, shape, data)
-        }))
+        from_memory(
+            encoder,
+            shapes.into_iter().map(|(name, shape)| {
+                let hash = name
+                    .bytes()
+                    .fold(2_166_136_261u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
+                let (shift, scale) = match (name.contains("LayerNorm.weight"), shape.as_slice()) {
+                    (true, _) => (1.0, 0.4),
+                    (false, [_, inputs]) if !name.contains("embeddings") => {
+                        (0.0, 5.0 / (*inputs as f64).sqrt())
+                    }
+                    (false, [_, _]) => (0.0, 2.0),
+                    _ => (0.0, 0.4),
+                };
+                let value = |i: u32| {
+                    let mut x = hash.wrapping_add(i.wrapping_mul(0x9e37_79b9));
+                    x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
+                    x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);
+                    x ^= x >> 16;
+                    (shift + scale * (f64::from(x) / 4_294_967_296.0 - 0.5)) as f32
+                };
+                let data = (0..shape.iter().product::<usize>() as u32).map(value).collect();
+                (name, shape, data)
+            }),
+        )
     }
 
     #[test]
@@ -446,7 +491,8 @@ pub(crate) mod tests {
                 .map(|t| numbers(&t["ids"]).iter().map(|v| *v as u32).collect())
                 .collect();
             let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
-            let (means, firsts) = (bert.pool(&texts, Pooling::Mean), bert.pool(&texts, Pooling::First));
+            let (means, firsts) =
+                (bert.pool(&texts, Pooling::Mean), bert.pool(&texts, Pooling::First));
             for (i, expected) in case["texts"].as_array().unwrap().iter().enumerate() {
                 agree(&means[i], &expected["mean"]);
                 agree(&firsts[i], &expected["first"]);
@@ -466,8 +512,9 @@ pub(crate) mod tests {
             ..Config::default()
         };
         let bert = Bert::new(config.clone(), &mut seeded("sentence-bert", &config)).unwrap();
-        let texts: Vec<Vec<u32>> =
-            (0..60).map(|i: u32| (0..1 + i * 7 % 190).map(|t| (i * 13 + t * t) % 50).collect()).collect();
+        let texts: Vec<Vec<u32>> = (0..60)
+            .map(|i: u32| (0..1 + i * 7 % 190).map(|t| (i * 13 + t * t) % 50).collect())
+            .collect();
         let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
         let together = bert.pool(&texts, Pooling::Mean);
         assert!(together.iter().flatten().all(|v| v.is_finite()));
@@ -483,7 +530,9 @@ pub(crate) mod tests {
     #[test]
     fn configurations_that_cannot_be_are_refused() {
         let refused = |config: Config| {
-            Bert::new(config.clone(), &mut seeded("sentence-bert", &config)).unwrap_err().to_string()
+            Bert::new(config.clone(), &mut seeded("sentence-bert", &config))
+                .unwrap_err()
+                .to_string()
         };
         let tiny = Config {
             vocab_size: 9,

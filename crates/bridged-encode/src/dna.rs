@@ -23,7 +23,8 @@ pub fn letters(sequence: &str, gaps: Gaps) -> Result<Vec<u8>, ItemError> {
             '-' | '.' => {}
             c if c.is_whitespace() => {}
             _ => {
-                let what = "is not a letter of DNA (A, C, G, T, U, a code of IUPAC, or a gap - or .)";
+                let what =
+                    "is not a letter of DNA (A, C, G, T, U, a code of IUPAC, or a gap - or .)";
                 return Err(ItemError(format!("`{c}` at place {} {what}", at + 1)));
             }
         }

@@ -21,6 +21,14 @@ pub enum EncodeError {
         /// Where people get them.
         source_of_weights: &'static str,
     },
+    /// A picture that cannot be read.
+    #[error("`{}` cannot be read as a picture: {reason}", path.display())]
+    BadImage {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file of weights that is not what it should be.
     #[error("`{}` cannot be used as weights: {reason}", path.display())]
     BadWeights {

@@ -60,7 +60,9 @@ impl Records {
                 Ok(0) => return Ok(None),
                 Ok(_) if bytes[0] == b';' => {}
                 Ok(_) => return Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_string())),
-                Err(e) => return Err(self.bad(self.line, format!("the file cannot be read further: {e}"))),
+                Err(e) => {
+                    return Err(self.bad(self.line, format!("the file cannot be read further: {e}")));
+                }
             }
         }
     }
@@ -79,7 +81,8 @@ impl Records {
         };
         let at = self.line;
         let id = |rest: &str| rest.split_whitespace().next().map(str::to_string);
-        let unnamed = || self.bad(at, "the record has no id; write one after the first letter of its line");
+        let unnamed =
+            || self.bad(at, "the record has no id; write one after the first letter of its line");
         if let Some(rest) = head.strip_prefix('>') {
             let id = id(rest).ok_or_else(unnamed)?;
             self.fasta(id, at).map(Some)
@@ -112,7 +115,9 @@ impl Records {
                 Some(next) if next.starts_with('+') => break,
                 Some(next) => sequence.push_str(&next),
                 None => {
-                    return Err(self.bad(line, format!("the record `{id}` ends before its line with +")));
+                    return Err(
+                        self.bad(line, format!("the record `{id}` ends before its line with +"))
+                    );
                 }
             }
         }
@@ -199,7 +204,10 @@ mod tests {
             let error = read(bytes).unwrap_err();
             assert!(error.starts_with(with), "{error}");
         };
-        start(b"\nACGT\n", "line 2: a record begins with > (FASTA) or @ (FASTQ), and this line does not: `ACGT`");
+        start(
+            b"\nACGT\n",
+            "line 2: a record begins with > (FASTA) or @ (FASTQ), and this line does not: `ACGT`",
+        );
         start(b">a\nAC\n> \nGT\n", "line 3: the record has no id");
         start(b"@a\nACGT\n", "line 1: the record `a` ends before its line with +");
         start(b"@a\nACGT\n+\n!!!\n", "line 1: the record `a` has 4 letters and 3 qualities");

@@ -80,7 +80,9 @@ impl Kmers {
         }
         if total == 0.0 {
             let k = self.k;
-            return Err(ItemError(format!("the sequence has no word of {k} letters in A, C, G and T")));
+            return Err(ItemError(format!(
+                "the sequence has no word of {k} letters in A, C, G and T"
+            )));
         }
         row.iter_mut().for_each(|v| *v /= total);
         Ok(row)
@@ -153,6 +155,9 @@ mod tests {
             assert_eq!(rows[0].len(), columns, "{k}");
         }
         assert_ne!(row(3, Strand::Given, forward), row(3, Strand::Given, &backward));
-        assert_eq!(Kmers::new(9, Strand::Given).unwrap_err().to_string(), "`k` must be between 1 and 8, got 9");
+        assert_eq!(
+            Kmers::new(9, Strand::Given).unwrap_err().to_string(),
+            "`k` must be between 1 and 8, got 9"
+        );
     }
 }

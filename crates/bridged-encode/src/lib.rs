@@ -13,7 +13,9 @@ pub mod bert;
 mod dna;
 pub mod error;
 pub mod fasta;
+pub mod image;
 pub mod kmer;
+pub mod layers;
 pub mod lsa;
 pub mod sparse;
 pub mod tfidf;
@@ -121,7 +123,12 @@ mod tests {
         for (i, known) in ALL.iter().enumerate() {
             assert!(ALL[..i].iter().all(|other| other.name != known.name), "{}", known.name);
             assert!(!known.about.is_empty() && !known.about.contains('\n'), "{}", known.name);
-            assert_eq!(known.weights.is_empty(), known.about.contains("no weights"), "{}", known.name);
+            assert_eq!(
+                known.weights.is_empty(),
+                known.about.contains("no weights"),
+                "{}",
+                known.name
+            );
         }
     }
 }

@@ -37,8 +37,8 @@ pub fn reduce(rows: &Sparse, dim: usize) -> Matrix {
 
 #[cfg(test)]
 mod tests {
-    use crate::tfidf::Tfidf;
     use super::*;
+    use crate::tfidf::Tfidf;
 
     #[test]
     fn singular_values_agree_with_scikit_learn() {

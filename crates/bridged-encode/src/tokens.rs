@@ -43,7 +43,8 @@ impl Tokens {
         let (json, text) = (weights.beside("tokenizer.json"), weights.beside("vocab.txt"));
         if json.is_file() {
             let settings = read_json(&json)?;
-            return Self::from_json(&settings).map_err(|reason| EncodeError::BadFile { path: json, reason });
+            return Self::from_json(&settings)
+                .map_err(|reason| EncodeError::BadFile { path: json, reason });
         }
         if text.is_file() {
             let words = std::fs::read_to_string(&text).map_err(|e| unreadable(&text, e))?;
@@ -80,13 +81,17 @@ impl Tokens {
         let added = json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
         let special = added
             .iter()
-            .filter_map(|token| Some((token["content"].as_str()?.to_string(), number(&token["id"])?)))
+            .filter_map(|token| {
+                Some((token["content"].as_str()?.to_string(), number(&token["id"])?))
+            })
             .collect();
         Self {
             pieces: pieces.ok_or("has a piece whose number is not one (`model.vocab`)")?,
             special,
             prefix: model["continuing_subword_prefix"].as_str().unwrap_or("##").to_string(),
-            longest_word: model["max_input_chars_per_word"].as_u64().map_or(LONGEST_WORD, |n| n as usize),
+            longest_word: model["max_input_chars_per_word"]
+                .as_u64()
+                .map_or(LONGEST_WORD, |n| n as usize),
             lowercase,
             strip_accents: flag("strip_accents", lowercase),
             ideographs: flag("handle_chinese_chars", true),
@@ -139,7 +144,8 @@ impl Tokens {
         let mut ids = vec![self.first];
         let mut rest = text;
         while !rest.is_empty() && ids.len() < most {
-            let found = self.special.iter().filter_map(|(token, id)| Some((rest.find(token)?, token, *id)));
+            let found =
+                self.special.iter().filter_map(|(token, id)| Some((rest.find(token)?, token, *id)));
             // Of those that begin at the same place the longest.
             let found = found.min_by_key(|(at, token, _)| (*at, usize::MAX - token.len()));
             let end = found.map_or(rest.len(), |(at, ..)| at);
@@ -279,8 +285,12 @@ pub(crate) mod tests {
             let plain = Tokens::from_vocabulary(&vocabulary(), &settings).unwrap();
             let json = Tokens::from_json(&case["tokenizer"]).unwrap();
             for text in case["texts"].as_array().unwrap() {
-                let expected: Vec<u32> =
-                    text["ids"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as u32).collect();
+                let expected: Vec<u32> = text["ids"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|v| v.as_u64().unwrap() as u32)
+                    .collect();
                 let given = text["text"].as_str().unwrap();
                 for tokens in [&plain, &json] {
                     // An empty text is an error here, and [CLS] [SEP] there.
@@ -293,7 +303,8 @@ pub(crate) mod tests {
 
     #[test]
     fn other_tokenisers_are_refused_by_name() {
-        let json = serde_json::json!({"model": {"type": "BPE"}, "pre_tokenizer": {"type": "ByteLevel"}});
+        let json =
+            serde_json::json!({"model": {"type": "BPE"}, "pre_tokenizer": {"type": "ByteLevel"}});
         let error = Tokens::from_json(&json).unwrap_err();
         assert!(error.contains("`BPE` after `none` and `ByteLevel`"), "{error}");
         let error = Tokens::from_vocabulary("a\nb", &Value::Null).unwrap_err();
@@ -304,7 +315,11 @@ pub(crate) mod tests {
     fn a_text_without_words_is_empty() {
         let tokens = Tokens::from_vocabulary(&vocabulary(), &Value::Null).unwrap();
         for text in ["", "  \n\t", "\u{200b}\u{0}"] {
-            assert_eq!(tokens.ids(text, 16), Err(ItemError("the text is empty".into())), "{text:?}");
+            assert_eq!(
+                tokens.ids(text, 16),
+                Err(ItemError("the text is empty".into())),
+                "{text:?}"
+            );
         }
     }
 }

@@ -52,7 +52,9 @@ fn in_folder(folder: &Path, encoder: &'static str, depth: usize) -> Result<PathB
     };
     for ending in ENDINGS {
         let fits = |f: &PathBuf| f.is_file() && f.extension().is_some_and(|e| e == ending);
-        if let Some(file) = one_of("files of weights", entries.iter().filter(|f| fits(f)).cloned().collect())? {
+        if let Some(file) =
+            one_of("files of weights", entries.iter().filter(|f| fits(f)).cloned().collect())?
+        {
             return Ok(file);
         }
     }
@@ -116,7 +118,10 @@ mod tests {
         }
         fs::create_dir(cache.path().join("models--other--one")).unwrap();
         let error = locate(cache.path(), "sentence-bert").unwrap_err().to_string();
-        assert!(error.contains("several models; name one") && error.contains("models--other--one"), "{error}");
+        assert!(
+            error.contains("several models; name one") && error.contains("models--other--one"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -140,7 +145,10 @@ mod tests {
         for path in [folder.path(), &folder.path().join("nowhere")] {
             let error = locate(path, "sentence-bert").unwrap_err().to_string();
             assert!(error.contains("no weights of sentence-bert"), "{error}");
-            assert!(error.contains("model.safetensors") && error.contains("all-MiniLM-L6-v2"), "{error}");
+            assert!(
+                error.contains("model.safetensors") && error.contains("all-MiniLM-L6-v2"),
+                "{error}"
+            );
         }
     }
 }

@@ -112,7 +112,10 @@ impl Weights {
         if self.tensors.contains_key(name) {
             return Some(name.to_string());
         }
-        self.wrappers.iter().map(|w| format!("{w}{name}")).find(|key| self.tensors.contains_key(key))
+        self.wrappers
+            .iter()
+            .map(|w| format!("{w}{name}"))
+            .find(|key| self.tensors.contains_key(key))
     }
 }
 
@@ -179,7 +182,10 @@ pub(crate) mod tests {
         assert_eq!(weights.shape("classifier.bias"), Some(&[2][..]));
         assert_eq!(weights.take("pooler.bias", &[2]).unwrap(), [1.0, 2.0]);
         let error = weights.take("pooler.bias", &[2]).unwrap_err().to_string();
-        assert!(error.ends_with("holds no weights of sentence-bert: `pooler.bias` is missing"), "{error}");
+        assert!(
+            error.ends_with("holds no weights of sentence-bert: `pooler.bias` is missing"),
+            "{error}"
+        );
         let error = weights.take("classifier.bias", &[3]).unwrap_err().to_string();
         assert!(error.ends_with("`classifier.bias` is [2], not [3]"), "{error}");
     }
@@ -187,7 +193,8 @@ pub(crate) mod tests {
     #[test]
     fn checkpoints_of_pytorch_are_read_in_both_formats() {
         let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../../../../tests/golden/checkpoints.json")).unwrap();
+            serde_json::from_str(include_str!("../../../../tests/golden/checkpoints.json"))
+                .unwrap();
         let folder = tempfile::tempdir().unwrap();
         for (name, file) in golden["files"].as_object().unwrap() {
             let hex = file.as_str().unwrap().as_bytes();

@@ -112,8 +112,14 @@ impl Pickle {
 
 /// Reads the first pickle in `bytes`.
 pub fn read(bytes: &[u8]) -> Result<Pickle, String> {
-    let mut machine =
-        Machine { bytes, at: 0, stack: Vec::new(), marks: Vec::new(), memo: Vec::new(), nodes: Vec::new() };
+    let mut machine = Machine {
+        bytes,
+        at: 0,
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: Vec::new(),
+        nodes: Vec::new(),
+    };
     while machine.step()? {}
     let root = machine.pop()?;
     Ok(Pickle { nodes: machine.nodes, root, len: machine.at })
@@ -263,7 +269,10 @@ impl Machine<'_> {
 
     fn line(&mut self) -> Result<String, String> {
         let rest = &self.bytes[self.at..];
-        let len = rest.iter().position(|b| *b == b'\n').ok_or("its pickle ends in the middle of a name")?;
+        let len = rest
+            .iter()
+            .position(|b| *b == b'\n')
+            .ok_or("its pickle ends in the middle of a name")?;
         let line = String::from_utf8_lossy(&rest[..len]).into_owned();
         self.at += len + 1;
         Ok(line)
@@ -292,7 +301,8 @@ impl Machine<'_> {
     }
 
     fn tuple(&mut self, len: usize) -> Result<Value, String> {
-        let from = self.stack.len().checked_sub(len).ok_or_else(|| self.damaged("a tuple is short"))?;
+        let from =
+            self.stack.len().checked_sub(len).ok_or_else(|| self.damaged("a tuple is short"))?;
         let items = self.stack.split_off(from);
         Ok(self.new(Node::Tuple(items)))
     }
@@ -365,16 +375,19 @@ impl Machine<'_> {
         let storage = match self.node(&id) {
             Some(Node::Tuple(parts)) => match parts.as_slice() {
                 [_, kind, Value::Text(key), _, Value::Int(len), ..] => match self.node(kind) {
-                    Some(Node::Global(kind)) => usize::try_from(*len)
-                        .ok()
-                        .map(|len| Storage { kind: kind.clone(), key: key.to_string(), len }),
+                    Some(Node::Global(kind)) => usize::try_from(*len).ok().map(|len| Storage {
+                        kind: kind.clone(),
+                        key: key.to_string(),
+                        len,
+                    }),
                     _ => None,
                 },
                 _ => None,
             },
             _ => None,
         };
-        let storage = storage.ok_or_else(|| self.damaged("a storage is not described as PyTorch does"))?;
+        let storage =
+            storage.ok_or_else(|| self.damaged("a storage is not described as PyTorch does"))?;
         Ok(self.new(Node::Storage(storage)))
     }
 
@@ -389,24 +402,30 @@ impl Machine<'_> {
         match (name.as_str(), arguments.as_slice()) {
             ("OrderedDict" | "Namespace", []) => Ok(self.new(Node::Dict(Vec::new()))),
             ("Size", [sizes]) => Ok(sizes.clone()),
-            ("_rebuild_parameter" | "_rebuild_parameter_with_state", [tensor, ..]) => Ok(tensor.clone()),
-            ("_rebuild_tensor" | "_rebuild_tensor_v2", [storage, Value::Int(offset), shape, strides, ..]) => {
-                let tensor = match (self.node(storage), usize::try_from(*offset)) {
-                    (Some(Node::Storage(storage)), Ok(offset)) => {
-                        self.sizes(shape).zip(self.sizes(strides)).map(|(shape, strides)| Strided {
-                            storage: storage.clone(),
-                            offset,
-                            shape,
-                            strides,
-                        })
-                    }
-                    _ => None,
-                };
+            ("_rebuild_parameter" | "_rebuild_parameter_with_state", [tensor, ..]) => {
+                Ok(tensor.clone())
+            }
+            (
+                "_rebuild_tensor" | "_rebuild_tensor_v2",
+                [storage, Value::Int(offset), shape, strides, ..],
+            ) => {
+                let tensor =
+                    match (self.node(storage), usize::try_from(*offset)) {
+                        (Some(Node::Storage(storage)), Ok(offset)) => {
+                            self.sizes(shape).zip(self.sizes(strides)).map(|(shape, strides)| {
+                                Strided { storage: storage.clone(), offset, shape, strides }
+                            })
+                        }
+                        _ => None,
+                    };
                 let tensor = tensor.filter(|t| t.shape.len() == t.strides.len());
-                let tensor = tensor.ok_or_else(|| self.damaged("a tensor is not described as PyTorch does"))?;
+                let tensor = tensor
+                    .ok_or_else(|| self.damaged("a tensor is not described as PyTorch does"))?;
                 Ok(self.new(Node::Tensor(tensor)))
             }
-            (name, _) => Err(self.damaged(&format!("`{name}` is called with other things than it takes"))),
+            (name, _) => {
+                Err(self.damaged(&format!("`{name}` is called with other things than it takes")))
+            }
         }
     }
 
@@ -436,8 +455,12 @@ impl Machine<'_> {
 }
 
 /// Functions of `torch._utils` that rebuild a tensor.
-const REBUILD: &[&str] =
-    &["_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state"];
+const REBUILD: &[&str] = &[
+    "_rebuild_tensor",
+    "_rebuild_tensor_v2",
+    "_rebuild_parameter",
+    "_rebuild_parameter_with_state",
+];
 
 #[cfg(test)]
 mod tests {
@@ -464,7 +487,8 @@ mod tests {
 
     #[test]
     fn damaged_and_hostile_pickles_are_errors_and_never_panics() {
-        let whole = b"\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01ccollections\nOrderedDict\nq\x02)Rq\x03u.";
+        let whole =
+            b"\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01ccollections\nOrderedDict\nq\x02)Rq\x03u.";
         assert!(read(whole).is_ok());
         for end in 0..whole.len() {
             assert!(read(&whole[..end]).is_err(), "{end}");

@@ -31,11 +31,14 @@ pub fn read(path: &Path) -> Result<(HashMap<String, Tensor>, Json), String> {
 fn zipped(file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json), String> {
     let mut archive = zip::ZipArchive::new(file).map_err(|e| e.to_string())?;
     let name = archive.file_names().find(|n| n.ends_with("/data.pkl")).map(str::to_string);
-    let name = name.ok_or("it is a zip archive, but not one that PyTorch saved: it has no `data.pkl`")?;
+    let name =
+        name.ok_or("it is a zip archive, but not one that PyTorch saved: it has no `data.pkl`")?;
     let folder = name.trim_end_matches("data.pkl").to_string();
     let order = contents(&mut archive, &format!("{folder}byteorder"), 16).unwrap_or_default();
     if order == b"big" {
-        return Err("its numbers have their highest byte first; save it on a common processor".into());
+        return Err(
+            "its numbers have their highest byte first; save it on a common processor".into()
+        );
     }
     let pickle = pickle::read(&contents(&mut archive, &name, MOST_DESCRIPTION)?)?;
     tensors(&pickle, |storage, size| {
@@ -131,8 +134,9 @@ fn tensors(
             let size = size_of_kind(&storage.kind).expect("the four kinds above are known");
             storages.insert(storage.key.clone(), read(&load(storage, size)?));
         }
-        let data = gather(view, &storages[&storage.key])
-            .ok_or_else(|| format!("`{name}` reaches beyond its numbers; copy or download the file again"))?;
+        let data = gather(view, &storages[&storage.key]).ok_or_else(|| {
+            format!("`{name}` reaches beyond its numbers; copy or download the file again")
+        })?;
         tensors.insert(name.to_string(), Tensor { shape: view.shape.clone(), data });
     }
     if tensors.is_empty() {
@@ -165,9 +169,10 @@ fn gather(view: &Strided, storage: &[f32]) -> Option<Vec<f32>> {
     if len == 0 {
         return Some(Vec::new());
     }
-    let reach = view.shape.iter().zip(&view.strides).try_fold(view.offset, |last, (&size, &stride)| {
-        last.checked_add((size - 1).checked_mul(stride)?)
-    })?;
+    let reach =
+        view.shape.iter().zip(&view.strides).try_fold(view.offset, |last, (&size, &stride)| {
+            last.checked_add((size - 1).checked_mul(stride)?)
+        })?;
     // A view that repeats numbers could be of any size; no weights are.
     if reach >= storage.len() || len > storage.len() {
         return None;

@@ -1,0 +1,244 @@
+//! A photograph as its viewer shows it: JPEG, PNG, WebP and the first frame of a GIF, turned as its EXIF tag says.
+//!
+//! Colours become three bytes as Pillow's `convert("RGB")` makes them: grey is repeated, transparency is dropped and not
+//! blended, 16 bits keep their upper byte. A file that ends too early is an error, also where a decoder would fill the
+//! rest with grey.
+
+use crate::EncodeError;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use std::io::Cursor;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+/// Pixels of the largest picture that is read: where Pillow calls it a decompression bomb.
+pub const MAX_PIXELS: u64 = 178_956_970;
+
+/// A picture of three bytes a pixel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Red, green and blue, (height, width, 3).
+    pub rgb: Vec<u8>,
+}
+
+/// Reads a file.
+pub fn open(path: &Path) -> Result<Picture, EncodeError> {
+    let bad = |reason: String| EncodeError::BadImage { path: path.to_path_buf(), reason };
+    decode(&std::fs::read(path).map_err(|e| bad(e.to_string()))?).map_err(bad)
+}
+
+/// Reads a picture from the bytes of its file, or says why that is not possible.
+pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
+    // A decoder that gives up by panicking must not end the reading of a million other files.
+    catch_unwind(|| try_decode(bytes)).unwrap_or_else(|_| Err("its decoder failed on it".into()))
+}
+
+fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
+    if bytes.is_empty() {
+        return Err("the file is empty".into());
+    }
+    let mut reader =
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| e.to_string())?;
+    let format = reader.format().ok_or("it is neither JPEG, PNG, WebP nor GIF")?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(8 * MAX_PIXELS);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
+    let (width, height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(format!("it has no pixels ({width} × {height})"));
+    }
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(format!(
+            "{width} × {height} pixels are more than the {MAX_PIXELS} that are read; shrink it first"
+        ));
+    }
+    if format == ImageFormat::Jpeg && !ends(bytes) {
+        return Err("the file ends before the picture does".into());
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut image = rgb(DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?);
+    image.apply_orientation(orientation);
+    let image = image.into_rgb8();
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    Ok(Picture { width, height, rgb: image.into_raw() })
+}
+
+/// Three bytes a pixel.
+fn rgb(image: DynamicImage) -> DynamicImage {
+    let upper = |v: u16| (v >> 8) as u8;
+    let narrow = match image {
+        DynamicImage::ImageLuma16(i) => {
+            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
+                image::Rgb([upper(i.get_pixel(x, y).0[0]); 3])
+            })
+        }
+        DynamicImage::ImageLumaA16(i) => {
+            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
+                image::Rgb([upper(i.get_pixel(x, y).0[0]); 3])
+            })
+        }
+        DynamicImage::ImageRgb16(i) => {
+            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
+                image::Rgb(i.get_pixel(x, y).0.map(upper))
+            })
+        }
+        DynamicImage::ImageRgba16(i) => {
+            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
+                let [r, g, b, _] = i.get_pixel(x, y).0.map(upper);
+                image::Rgb([r, g, b])
+            })
+        }
+        eight_bits => eight_bits.into_rgb8(),
+    };
+    narrow.into()
+}
+
+/// Whether a JPEG has its end marker. The walk goes from segment to segment, so that the end of a thumbnail within one
+/// does not count, and through the coded data between them.
+fn ends(jpeg: &[u8]) -> bool {
+    let mut at = 2; // behind the start marker
+    while at + 1 < jpeg.len() {
+        match (jpeg[at], jpeg[at + 1]) {
+            (0xFF, 0xD9) => return true,
+            (0xFF, 0xFF) => at += 1,                      // fill byte
+            (0xFF, 0x00 | 0x01 | 0xD0..=0xD8) => at += 2, // stuffed byte or marker without a segment
+            (0xFF, _) => {
+                let Some(&[high, low]) = jpeg.get(at + 2..).and_then(<[u8]>::first_chunk) else {
+                    return false;
+                };
+                at += 2 + usize::from(u16::from_be_bytes([high, low]));
+            }
+            _ => at += 1,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{ExtendedColorType, ImageEncoder};
+
+    /// A 5 × 3 picture in which no two pixels are equal.
+    fn pixels(channels: usize) -> Vec<u8> {
+        (0..15 * channels).map(|i| (i * 17 % 256) as u8).collect()
+    }
+
+    fn png(data: &[u8], colour: ExtendedColorType) -> Vec<u8> {
+        let mut out = Vec::new();
+        image::codecs::png::PngEncoder::new(&mut out).write_image(data, 5, 3, colour).unwrap();
+        out
+    }
+
+    #[test]
+    fn transparency_is_dropped_and_grey_repeated() {
+        let rgba = pixels(4);
+        let seen = decode(&png(&rgba, ExtendedColorType::Rgba8)).unwrap();
+        let expected: Vec<u8> = rgba.chunks(4).flat_map(|p| p[..3].to_vec()).collect();
+        assert_eq!((seen.width, seen.height, seen.rgb), (5, 3, expected));
+        let grey = pixels(1);
+        let seen = decode(&png(&grey, ExtendedColorType::L8)).unwrap();
+        assert_eq!(seen.rgb, grey.iter().flat_map(|&v| [v; 3]).collect::<Vec<_>>());
+        let both = pixels(2);
+        let seen = decode(&png(&both, ExtendedColorType::La8)).unwrap();
+        assert_eq!(seen.rgb, both.chunks(2).flat_map(|p| [p[0]; 3]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn sixteen_bits_keep_their_upper_byte() {
+        let wide: Vec<u16> = (0..45).map(|i| i * 1453 + 200).collect();
+        let bytes: Vec<u8> = wide.iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let seen = decode(&png(&bytes, ExtendedColorType::Rgb16)).unwrap();
+        assert_eq!(seen.rgb, wide.iter().map(|v| (v >> 8) as u8).collect::<Vec<_>>());
+        let seen = decode(&png(&bytes[..30], ExtendedColorType::L16)).unwrap();
+        assert_eq!(
+            seen.rgb,
+            wide[..15].iter().flat_map(|v| [(v >> 8) as u8; 3]).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn every_exif_orientation_is_applied() {
+        let data = pixels(3);
+        let pixel = |x: usize, y: usize| &data[(y * 5 + x) * 3..][..3];
+        for tag in 1..=8u8 {
+            let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+            exif.extend([tag, 0, 0, 0, 0, 0, 0, 0]);
+            let mut file = Vec::new();
+            let mut encoder = image::codecs::png::PngEncoder::new(&mut file);
+            encoder.set_exif_metadata(exif).unwrap();
+            encoder.write_image(&data, 5, 3, ExtendedColorType::Rgb8).unwrap();
+            let seen = decode(&file).unwrap();
+            let (w, h) = if tag < 5 { (5, 3) } else { (3, 5) };
+            assert_eq!((seen.width, seen.height), (w, h), "{tag}");
+            for (at, shown) in seen.rgb.chunks(3).enumerate() {
+                let (x, y) = (at % w, at / w);
+                // Which stored pixel is shown at (x, y), by the table of the standard.
+                let (sx, sy) = match tag {
+                    1 => (x, y),
+                    2 => (4 - x, y),
+                    3 => (4 - x, 2 - y),
+                    4 => (x, 2 - y),
+                    5 => (y, x),
+                    6 => (y, 2 - x),
+                    7 => (4 - y, 2 - x),
+                    _ => (4 - y, x),
+                };
+                assert_eq!(shown, pixel(sx, sy), "orientation {tag} at {x}, {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_or_scrambled_is_an_error_and_never_a_panic() {
+        let image = DynamicImage::ImageRgb8(image::RgbImage::from_fn(40, 30, |x, y| {
+            image::Rgb([(x * 6) as u8, (y * 8) as u8, (x * y) as u8])
+        }));
+        for format in [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
+            let mut file = Cursor::new(Vec::new());
+            image.write_to(&mut file, format).unwrap();
+            let file = file.into_inner();
+            assert_eq!(decode(&file).map(|p| (p.width, p.height)), Ok((40, 30)), "{format:?}");
+            for cut in (0..file.len() * 9 / 10).step_by(7) {
+                let reason = decode(&file[..cut]).expect_err("a part of a file");
+                assert!(!reason.is_empty(), "{format:?} cut at {cut}");
+            }
+            for at in 0..file.len() {
+                let mut scrambled = file.clone();
+                scrambled[at] ^= 0x55;
+                let _ = decode(&scrambled); // any answer will do, as long as there is one
+            }
+        }
+        assert_eq!(decode(b""), Err("the file is empty".into()));
+        assert!(decode(b"plainly a text").unwrap_err().contains("neither JPEG"));
+    }
+
+    #[test]
+    fn a_picture_that_claims_an_absurd_size_is_refused() {
+        let mut file = png(&pixels(3), ExtendedColorType::Rgb8);
+        file[16..24].copy_from_slice(&[0, 1, 0x38, 0x80, 0, 1, 0x38, 0x80]); // 80,000 × 80,000
+        let crc = crc32(&file[12..29]);
+        file[29..33].copy_from_slice(&crc.to_be_bytes());
+        let reason = decode(&file).unwrap_err();
+        assert!(reason.contains("shrink it first"), "{reason}");
+    }
+
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0, |mut crc: u32, &byte| {
+            crc ^= u32::from(byte);
+            (0..8).for_each(|_| crc = (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()));
+            crc
+        })
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = open(Path::new("no/such.jpg")).unwrap_err().to_string();
+        assert!(error.contains("no/such.jpg"), "{error}");
+    }
+}
