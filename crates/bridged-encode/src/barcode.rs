@@ -136,8 +136,8 @@ impl Encoder<str> for BarcodeBert {
         let ids: Vec<_> = items.par_iter().map(|sequence| self.words.ids(sequence, most)).collect();
         let known: Vec<&[u32]> = ids.iter().flatten().map(Vec::as_slice).collect();
         let mut vectors = self.bert.pool(&known, Pooling::Mean).into_iter();
-        let next = |_: Vec<u32>| vectors.next().expect("a vector for each sequence with words");
-        ids.into_iter().map(|ids| ids.map(next)).collect()
+        let mut next = || vectors.next().expect("a vector for each sequence with words");
+        ids.into_iter().map(|ids| ids.map(|_| next())).collect()
     }
 }
 

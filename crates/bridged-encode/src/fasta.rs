@@ -61,7 +61,9 @@ impl Records {
                 Ok(_) if bytes[0] == b';' => {}
                 Ok(_) => return Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_string())),
                 Err(e) => {
-                    return Err(self.bad(self.line, format!("the file cannot be read further: {e}")));
+                    return Err(
+                        self.bad(self.line, format!("the file cannot be read further: {e}"))
+                    );
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::pickle::{self, Node, Pickle, Storage, Strided, Value};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 /// Where people keep the weights in a checkpoint that holds more.
@@ -30,7 +30,9 @@ pub fn read(path: &Path) -> Result<(HashMap<String, Tensor>, Json), String> {
 
 fn zipped(file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json), String> {
     let mut archive = zip::ZipArchive::new(file).map_err(|e| e.to_string())?;
-    let name = archive.file_names().find(|n| n.ends_with("/data.pkl")).map(str::to_string);
+    let mut names = archive.file_names().flatten();
+    let name = names.find(|name| name.ends_with("/data.pkl")).map(|name| name.into_owned());
+    drop(names);
     let name =
         name.ok_or("it is a zip archive, but not one that PyTorch saved: it has no `data.pkl`")?;
     let folder = name.trim_end_matches("data.pkl").to_string();

@@ -36,15 +36,14 @@ pub use coco::Coco;
 pub use error::{CurateError, NoVectors};
 pub use flickr30k::Flickr30k;
 pub use groups::Density;
-
 pub use vectors::Vectors;
 pub use wit::Wit;
 
 use bridged::math::{Matrix, Seed, Stage, Watch};
-use bridged_io::{Column, ColumnData, Table};
-use groups::Group;
 use bridged_encode::lsa;
 use bridged_encode::tfidf::{ENGLISH, Tfidf};
+use bridged_io::{Column, ColumnData, Table};
+use groups::Group;
 use vectors::Keys;
 
 /// What to keep.
