@@ -164,16 +164,16 @@ impl Machine<'_> {
             0x8c | b'U' | b'C' => self.text(1)?,
             0x8d => self.text(8)?,
             b'T' | b'B' => self.text(4)?,
-            b')' => self.new(Node::Tuple(Vec::new())),
+            b')' => self.add(Node::Tuple(Vec::new())),
             0x85 => self.tuple(1)?,
             0x86 => self.tuple(2)?,
             0x87 => self.tuple(3)?,
             b't' => {
                 let items = self.since_mark()?;
-                self.new(Node::Tuple(items))
+                self.add(Node::Tuple(items))
             }
-            b']' | 0x8f => self.new(Node::List(Vec::new())),
-            b'}' => self.new(Node::Dict(Vec::new())),
+            b']' | 0x8f => self.add(Node::List(Vec::new())),
+            b'}' => self.add(Node::Dict(Vec::new())),
             b'a' => {
                 let item = self.pop()?;
                 return self.extend(vec![item]);
@@ -278,7 +278,7 @@ impl Machine<'_> {
         Ok(line)
     }
 
-    fn new(&mut self, node: Node) -> Value {
+    fn add(&mut self, node: Node) -> Value {
         self.nodes.push(node);
         Value::Node(self.nodes.len() - 1)
     }
@@ -304,7 +304,7 @@ impl Machine<'_> {
         let from =
             self.stack.len().checked_sub(len).ok_or_else(|| self.damaged("a tuple is short"))?;
         let items = self.stack.split_off(from);
-        Ok(self.new(Node::Tuple(items)))
+        Ok(self.add(Node::Tuple(items)))
     }
 
     fn top(&mut self) -> Result<&mut Node, String> {
@@ -366,7 +366,7 @@ impl Machine<'_> {
                  `torch.save(model.state_dict(), path)`, or convert it to safetensors"
             ));
         }
-        Ok(self.new(Node::Global(name.to_string())))
+        Ok(self.add(Node::Global(name.to_string())))
     }
 
     /// ("storage", type, key, device, length)
@@ -388,7 +388,7 @@ impl Machine<'_> {
         };
         let storage =
             storage.ok_or_else(|| self.damaged("a storage is not described as PyTorch does"))?;
-        Ok(self.new(Node::Storage(storage)))
+        Ok(self.add(Node::Storage(storage)))
     }
 
     /// Calls one of the known functions.
@@ -400,7 +400,7 @@ impl Machine<'_> {
             return Err(self.damaged("something is called that is no function"));
         };
         match (name.as_str(), arguments.as_slice()) {
-            ("OrderedDict" | "Namespace", []) => Ok(self.new(Node::Dict(Vec::new()))),
+            ("OrderedDict" | "Namespace", []) => Ok(self.add(Node::Dict(Vec::new()))),
             ("Size", [sizes]) => Ok(sizes.clone()),
             ("_rebuild_parameter" | "_rebuild_parameter_with_state", [tensor, ..]) => {
                 Ok(tensor.clone())
@@ -421,7 +421,7 @@ impl Machine<'_> {
                 let tensor = tensor.filter(|t| t.shape.len() == t.strides.len());
                 let tensor = tensor
                     .ok_or_else(|| self.damaged("a tensor is not described as PyTorch does"))?;
-                Ok(self.new(Node::Tensor(tensor)))
+                Ok(self.add(Node::Tensor(tensor)))
             }
             (name, _) => {
                 Err(self.damaged(&format!("`{name}` is called with other things than it takes")))
