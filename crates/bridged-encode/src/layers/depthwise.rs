@@ -85,7 +85,14 @@ impl Depthwise {
             let start = self.reads(y, size.0).start;
             assert!(start >= first, "the strip holds the rows that its output reads");
             let x = &x[(start - first) * size.1 * channels..][..taps.len() * size.1 * channels];
-            dispatch(Row { layer: self, x, taps, width: size.1, left, f, out });
+            let row = Row { layer: self, x, taps, width: size.1, left, f, out };
+            match (self.kernel, self.stride) {
+                (3, 1) => dispatch(Fixed::<3, 1>(row)),
+                (3, 2) => dispatch(Fixed::<3, 2>(row)),
+                (5, 1) => dispatch(Fixed::<5, 1>(row)),
+                (5, 2) => dispatch(Fixed::<5, 2>(row)),
+                _ => dispatch(Any(row)),
+            }
         }
     }
 }
@@ -101,57 +108,48 @@ struct Row<'a> {
     out: &'a mut [f32],
 }
 
-impl Kernel for Row<'_> {
+/// A row for any window.
+struct Any<'a>(Row<'a>);
+
+impl Kernel for Any<'_> {
     type Out = ();
 
     #[inline(always)]
     fn run<V: Lanes>(mut self) {
-        match (self.layer.kernel, self.layer.stride) {
-            (3, 1) => self.channels::<V, 3, 1>(),
-            (3, 2) => self.channels::<V, 3, 2>(),
-            (5, 1) => self.channels::<V, 5, 1>(),
-            (5, 2) => self.channels::<V, 5, 2>(),
-            _ => {
-                for channel in (0..self.layer.bias.len()).step_by(LANES) {
-                    self.any::<V>(channel);
-                }
+        for channel in (0..self.0.layer.bias.len()).step_by(LANES) {
+            self.0.any::<V>(channel);
+        }
+    }
+}
+
+/// A row for windows of K columns, S apart.
+struct Fixed<'a, const K: usize, const S: usize>(Row<'a>);
+
+impl<const K: usize, const S: usize> Kernel for Fixed<'_, K, S> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let mut row = self.0;
+        let channels = row.layer.bias.len();
+        let pixels = row.out.len() / channels;
+        for channel in (0..channels).step_by(LANES) {
+            if channel + LANES > channels {
+                row.any::<V>(channel);
+                continue;
+            }
+            for pixel in (0..pixels).step_by(TILE) {
+                // The last tile overlaps the one before it instead of leaving the row.
+                row.tile::<V, K, S>(pixel.min(pixels.saturating_sub(TILE)), channel);
             }
         }
     }
 }
 
 impl Row<'_> {
-    /// All channels, for a window of K columns and a step of S.
+    /// Eight pixels, or as many as the row has, and eight channels.
     #[inline(always)]
-    fn channels<V: Lanes, const K: usize, const S: usize>(&mut self) {
-        let channels = self.layer.bias.len();
-        let pixels = self.out.len() / channels;
-        // Pixels from `low` on see no column before the picture, those before `high` none behind it.
-        let low = self.left.div_ceil(S);
-        let high = ((self.width + self.left + S).saturating_sub(K) / S).min(pixels);
-        for channel in (0..channels).step_by(LANES) {
-            if channel + LANES > channels {
-                self.any::<V>(channel);
-                continue;
-            }
-            for pixel in (0..pixels).step_by(TILE) {
-                if pixel >= low && pixel + TILE <= high {
-                    self.tile::<V, K, S, false>(pixel, channel);
-                } else {
-                    self.tile::<V, K, S, true>(pixel, channel);
-                }
-            }
-        }
-    }
-
-    /// Eight pixels and eight channels; at the border of the picture, as many pixels as there are, and columns beyond
-    /// it are left out.
-    #[inline(always)]
-    fn tile<V: Lanes, const K: usize, const S: usize, const BORDER: bool>(
-        &mut self,
-        pixel: usize,
-        channel: usize,
-    ) {
+    fn tile<V: Lanes, const K: usize, const S: usize>(&mut self, pixel: usize, channel: usize) {
         let (channels, width) = (self.layer.bias.len(), self.width);
         let mut sums = [V::load_part(&self.layer.bias[channel..]); TILE];
         for (row, dy) in self.taps.clone().enumerate() {
@@ -160,22 +158,30 @@ impl Row<'_> {
             for dx in 0..K {
                 // SAFETY: `taps` holds K taps of `channels` weights, and channel + 8 <= channels.
                 let weight = unsafe { V::load(taps.as_ptr().add(dx * channels + channel)) };
-                let first = (pixel * S + dx).wrapping_sub(self.left);
-                for t in 0..TILE {
-                    let column = first.wrapping_add(t * S);
-                    if !BORDER || column < width {
-                        debug_assert!(column < width, "a column within the picture");
-                        // SAFETY: `line` holds `width` pixels of `channels` numbers. Away from the border every column
-                        // is one of them, and at it that was asked.
-                        let x = unsafe { V::load(line.as_ptr().add(column * channels + channel)) };
-                        sums[t] = x.mul_add(weight, sums[t]);
+                // The column that the first pixel sees, which may lie before the picture.
+                let column = (pixel * S + dx).wrapping_sub(self.left);
+                let mut x =
+                    line.as_ptr().wrapping_add(column.wrapping_mul(channels)).wrapping_add(channel);
+                if column < width && column + (TILE - 1) * S < width {
+                    for t in 0..TILE {
+                        // SAFETY: `line` holds `width` pixels of `channels` numbers, and all eight columns are there.
+                        sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
+                        x = x.wrapping_add(S * channels);
+                    }
+                } else {
+                    for t in 0..TILE {
+                        if column.wrapping_add(t * S) < width {
+                            // SAFETY: as above, for this column.
+                            sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
+                        }
+                        x = x.wrapping_add(S * channels);
                     }
                 }
             }
         }
         let pixels = self.out.len() / channels;
         for t in 0..TILE {
-            if !BORDER || pixel + t < pixels {
+            if pixel + t < pixels {
                 let at = (pixel + t) * channels + channel;
                 self.f.apply(sums[t]).store_part(&mut self.out[at..at + LANES]);
             }
