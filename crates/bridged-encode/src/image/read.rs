@@ -1,12 +1,13 @@
 //! A photograph as its viewer shows it: JPEG, PNG, WebP and the first frame of a GIF, turned as its EXIF tag says.
 //!
-//! Colours become three bytes as Pillow's `convert("RGB")` makes them: grey is repeated, transparency is dropped and not
-//! blended, 16 bits keep their upper byte. A file that ends too early is an error, also where a decoder would fill the
-//! rest with grey.
+//! Colours become three bytes as Pillow's `convert("RGB")` makes them, so that vectors agree with those of Python: grey is
+//! repeated, transparency is dropped and not blended, 16 bits keep their upper byte, except that 16-bit grey without
+//! transparency is cut off at 255 (Pillow's way; such scans are better saved with 8 bits first). A file that ends too
+//! early is an error, also where a decoder would fill the rest with grey.
 
 use crate::EncodeError;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 use std::io::Cursor;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -61,7 +62,8 @@ fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
         return Err("the file ends before the picture does".into());
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = rgb(DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?);
+    let decoded = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
+    let mut image = DynamicImage::ImageRgb8(rgb(decoded));
     image.apply_orientation(orientation);
     let image = image.into_rgb8();
     let (width, height) = (image.width() as usize, image.height() as usize);
@@ -69,33 +71,26 @@ fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
 }
 
 /// Three bytes a pixel.
-fn rgb(image: DynamicImage) -> DynamicImage {
+fn rgb(image: DynamicImage) -> RgbImage {
+    let (width, height) = (image.width(), image.height());
     let upper = |v: u16| (v >> 8) as u8;
-    let narrow = match image {
+    match image {
         DynamicImage::ImageLuma16(i) => {
-            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
-                image::Rgb([upper(i.get_pixel(x, y).0[0]); 3])
-            })
+            let grey = |x, y| i.get_pixel(x, y).0[0].min(255) as u8;
+            RgbImage::from_fn(width, height, |x, y| Rgb([grey(x, y); 3]))
         }
         DynamicImage::ImageLumaA16(i) => {
-            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
-                image::Rgb([upper(i.get_pixel(x, y).0[0]); 3])
-            })
+            RgbImage::from_fn(width, height, |x, y| Rgb([upper(i.get_pixel(x, y).0[0]); 3]))
         }
         DynamicImage::ImageRgb16(i) => {
-            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
-                image::Rgb(i.get_pixel(x, y).0.map(upper))
-            })
+            RgbImage::from_fn(width, height, |x, y| Rgb(i.get_pixel(x, y).0.map(upper)))
         }
-        DynamicImage::ImageRgba16(i) => {
-            image::ImageBuffer::from_fn(i.width(), i.height(), |x, y| {
-                let [r, g, b, _] = i.get_pixel(x, y).0.map(upper);
-                image::Rgb([r, g, b])
-            })
-        }
+        DynamicImage::ImageRgba16(i) => RgbImage::from_fn(width, height, |x, y| {
+            let [r, g, b, _] = i.get_pixel(x, y).0.map(upper);
+            Rgb([r, g, b])
+        }),
         eight_bits => eight_bits.into_rgb8(),
-    };
-    narrow.into()
+    }
 }
 
 /// Whether a JPEG has its end marker. The walk goes from segment to segment, so that the end of a thumbnail within one
@@ -150,16 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bits_keep_their_upper_byte() {
+    fn sixteen_bits_keep_their_upper_byte_but_grey_is_cut_off() {
         let wide: Vec<u16> = (0..45).map(|i| i * 1453 + 200).collect();
         let bytes: Vec<u8> = wide.iter().flat_map(|v| v.to_ne_bytes()).collect();
         let seen = decode(&png(&bytes, ExtendedColorType::Rgb16)).unwrap();
         assert_eq!(seen.rgb, wide.iter().map(|v| (v >> 8) as u8).collect::<Vec<_>>());
         let seen = decode(&png(&bytes[..30], ExtendedColorType::L16)).unwrap();
-        assert_eq!(
-            seen.rgb,
-            wide[..15].iter().flat_map(|v| [(v >> 8) as u8; 3]).collect::<Vec<_>>()
-        );
+        let cut = wide[..15].iter().flat_map(|&v| [v.min(255) as u8; 3]);
+        assert_eq!(seen.rgb, cut.collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! A depthwise convolution: every channel has a window of its own, y[p, c] = f(Σ_d x[p + d, c] w[d, c] + b[c]).
 //!
-//! There are too few products a number for a matrix product; memory decides. Rows of the output go one after the other
-//! over channels 16 at a time, with four neighbouring pixels in registers where no window leaves the picture and one
-//! pixel elsewhere. Cost: pixels · k² · channels.
+//! There are too few products a number for a matrix product. Rows of the output go one after the other over eight
+//! channels at a time, with the sums of eight neighbouring pixels in registers. Cost: pixels · k² · channels.
 
 use super::conv::inside;
 use super::simd::{Kernel, LANES, Lanes, dispatch};
@@ -10,9 +9,7 @@ use super::{Activation, Arena, Map, Padding};
 use std::ops::Range;
 
 /// Pixels in registers at a time.
-const TILE: usize = 4;
-/// Vectors of channels in registers at a time.
-const WIDE: usize = 2;
+const TILE: usize = 8;
 
 /// A depthwise convolution with its bias.
 #[derive(Clone, Debug)]
@@ -88,7 +85,14 @@ impl Depthwise {
             let start = self.reads(y, size.0).start;
             assert!(start >= first, "the strip holds the rows that its output reads");
             let x = &x[(start - first) * size.1 * channels..][..taps.len() * size.1 * channels];
-            dispatch(Row { layer: self, x, taps, width: size.1, left, f, out });
+            let row = Row { layer: self, x, taps, width: size.1, left, f, out };
+            match (self.kernel, self.stride) {
+                (3, 1) => dispatch(Fixed::<3, 1>(row)),
+                (3, 2) => dispatch(Fixed::<3, 2>(row)),
+                (5, 1) => dispatch(Fixed::<5, 1>(row)),
+                (5, 2) => dispatch(Fixed::<5, 2>(row)),
+                _ => dispatch(Any(row)),
+            }
         }
     }
 }
@@ -104,113 +108,104 @@ struct Row<'a> {
     out: &'a mut [f32],
 }
 
-impl Kernel for Row<'_> {
+/// A row for any window.
+struct Any<'a>(Row<'a>);
+
+impl Kernel for Any<'_> {
     type Out = ();
 
     #[inline(always)]
     fn run<V: Lanes>(mut self) {
-        let channels = self.layer.bias.len();
-        let mut channel = 0;
-        while channel + WIDE * LANES <= channels {
-            self.columns::<V, WIDE>(channel);
-            channel += WIDE * LANES;
+        for channel in (0..self.0.layer.bias.len()).step_by(LANES) {
+            self.0.any::<V>(channel);
         }
-        while channel < channels {
-            self.columns::<V, 1>(channel);
-            channel += LANES;
+    }
+}
+
+/// A row for windows of K columns, S apart.
+struct Fixed<'a, const K: usize, const S: usize>(Row<'a>);
+
+impl<const K: usize, const S: usize> Kernel for Fixed<'_, K, S> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let mut row = self.0;
+        let channels = row.layer.bias.len();
+        let pixels = row.out.len() / channels;
+        for channel in (0..channels).step_by(LANES) {
+            if channel + LANES > channels {
+                row.any::<V>(channel);
+                continue;
+            }
+            for pixel in (0..pixels).step_by(TILE) {
+                // The last tile overlaps the one before it instead of leaving the row.
+                row.tile::<V, K, S>(pixel.min(pixels.saturating_sub(TILE)), channel);
+            }
         }
     }
 }
 
 impl Row<'_> {
-    /// All pixels, for W vectors of channels.
+    /// Eight pixels, or as many as the row has, and eight channels.
     #[inline(always)]
-    fn columns<V: Lanes, const W: usize>(&mut self, channel: usize) {
-        let Depthwise { kernel, stride, .. } = *self.layer;
-        let pixels = self.out.len() / self.layer.bias.len();
-        // Pixels from `low` on see no column before the picture, those before `high` none behind it.
-        let low = self.left.div_ceil(stride);
-        let high = ((self.width + self.left + stride).saturating_sub(kernel) / stride).min(pixels);
-        let mut pixel = 0;
-        while pixel < pixels {
-            let whole = pixel >= low
-                && pixel + TILE <= high
-                && channel + W * LANES <= self.layer.bias.len();
-            pixel += match (whole, kernel) {
-                (true, 3) => self.tile::<V, TILE, W>(pixel, channel, 0..3),
-                (true, 5) => self.tile::<V, TILE, W>(pixel, channel, 0..5),
-                (true, _) => self.tile::<V, TILE, W>(pixel, channel, 0..kernel),
-                (false, _) => {
-                    let columns = inside(pixel * stride, self.left, self.width, kernel);
-                    self.tile::<V, 1, W>(pixel, channel, columns)
-                }
-            };
-        }
-    }
-
-    /// T pixels × W vectors of channels, over the columns of the window that lie within the picture; returns T.
-    #[inline(always)]
-    fn tile<V: Lanes, const T: usize, const W: usize>(
-        &mut self,
-        pixel: usize,
-        channel: usize,
-        columns: Range<usize>,
-    ) -> usize {
-        let Depthwise { kernel, stride, .. } = *self.layer;
-        let channels = self.layer.bias.len();
-        let mut sums = [[V::splat(0.0); W]; T];
-        for w in 0..W {
-            let bias = self.channels::<V, W>(&self.layer.bias, 0, channel, w);
-            for t in 0..T {
-                sums[t][w] = bias;
-            }
-        }
+    fn tile<V: Lanes, const K: usize, const S: usize>(&mut self, pixel: usize, channel: usize) {
+        let (channels, width) = (self.layer.bias.len(), self.width);
+        let mut sums = [V::load_part(&self.layer.bias[channel..]); TILE];
         for (row, dy) in self.taps.clone().enumerate() {
-            for dx in columns.clone() {
-                let tap = (dy * kernel + dx) * channels;
-                let start = (row * self.width + pixel * stride + dx - self.left) * channels;
-                for w in 0..W {
-                    let weight = self.channels::<V, W>(&self.layer.weight, tap, channel, w);
-                    for t in 0..T {
-                        let x = self.channels::<V, W>(
-                            self.x,
-                            start + t * stride * channels,
-                            channel,
-                            w,
-                        );
-                        sums[t][w] = x.mul_add(weight, sums[t][w]);
+            let line = &self.x[row * width * channels..(row + 1) * width * channels];
+            let taps = &self.layer.weight[dy * K * channels..(dy + 1) * K * channels];
+            for dx in 0..K {
+                // SAFETY: `taps` holds K taps of `channels` weights, and channel + 8 <= channels.
+                let weight = unsafe { V::load(taps.as_ptr().add(dx * channels + channel)) };
+                // The column that the first pixel sees, which may lie before the picture.
+                let column = (pixel * S + dx).wrapping_sub(self.left);
+                let mut x =
+                    line.as_ptr().wrapping_add(column.wrapping_mul(channels)).wrapping_add(channel);
+                if column < width && column + (TILE - 1) * S < width {
+                    for t in 0..TILE {
+                        // SAFETY: `line` holds `width` pixels of `channels` numbers, and all eight columns are there.
+                        sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
+                        x = x.wrapping_add(S * channels);
+                    }
+                } else {
+                    for t in 0..TILE {
+                        if column.wrapping_add(t * S) < width {
+                            // SAFETY: as above, for this column.
+                            sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
+                        }
+                        x = x.wrapping_add(S * channels);
                     }
                 }
             }
         }
-        for t in 0..T {
-            for w in 0..W {
-                let first = channel + w * LANES;
-                let at = (pixel + t) * channels + first;
-                let end = at + LANES.min(channels - first);
-                self.f.apply(sums[t][w]).store_part(&mut self.out[at..end]);
+        let pixels = self.out.len() / channels;
+        for t in 0..TILE {
+            if pixel + t < pixels {
+                let at = (pixel + t) * channels + channel;
+                self.f.apply(sums[t]).store_part(&mut self.out[at..at + LANES]);
             }
         }
-        T
     }
 
-    /// Vector `w` of the channels from `channel` on, of the pixel or tap that begins at `at`.
+    /// All pixels, for up to eight channels and any window.
     #[inline(always)]
-    fn channels<V: Lanes, const W: usize>(
-        &self,
-        numbers: &[f32],
-        at: usize,
-        channel: usize,
-        w: usize,
-    ) -> V {
-        let (channels, from) = (self.layer.bias.len(), at + channel + w * LANES);
-        if channel + W * LANES <= channels {
-            debug_assert!(from + LANES <= numbers.len(), "a pixel within the picture");
-            // SAFETY: windows were cut to the picture, so a pixel with all its channels begins at `at`, and these
-            // eight are among them.
-            return unsafe { V::load(numbers.as_ptr().add(from)) };
+    fn any<V: Lanes>(&mut self, channel: usize) {
+        let Depthwise { kernel, stride, .. } = *self.layer;
+        let channels = self.layer.bias.len();
+        let part = channel..(channel + LANES).min(channels);
+        for (pixel, out) in self.out.chunks_exact_mut(channels).enumerate() {
+            let mut sum = V::load_part(&self.layer.bias[part.clone()]);
+            for (row, dy) in self.taps.clone().enumerate() {
+                for dx in inside(pixel * stride, self.left, self.width, kernel) {
+                    let tap = &self.layer.weight[(dy * kernel + dx) * channels..][part.clone()];
+                    let at = row * self.width + pixel * stride + dx - self.left;
+                    let x = &self.x[at * channels..][part.clone()];
+                    sum = V::load_part(x).mul_add(V::load_part(tap), sum);
+                }
+            }
+            self.f.apply(sum).store_part(&mut out[part.clone()]);
         }
-        V::load_part(&numbers[from..(at + channels).min(from + LANES)])
     }
 }
 
@@ -245,6 +240,7 @@ mod tests {
                 prop_assert!((a - b).abs() < 2e-5, "{} {}", a, b);
             }
             // Any strip of rows gives the same bits from the rows that it says it reads.
+            prop_assume!(out.height > 0);
             let half = out.height / 2..out.height;
             let from = layer.reads(half.start, height).start..layer.reads(half.end - 1, height).end;
             let line = width * channels;
