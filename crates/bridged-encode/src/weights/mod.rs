@@ -35,8 +35,8 @@ pub struct Weights {
 }
 
 /// What wrappers put before the names of tensors.
-const WRAPPERS: [&str; 7] =
-    ["module.", "model.", "0.auto_model.", "auto_model.", "backbone.", "bert.", "roberta."];
+const WRAPPERS: [&str; 6] =
+    ["module.", "model.", "0.auto_model.", "auto_model.", "backbone.", "bert."];
 
 impl Weights {
     /// Reads the weights of an encoder from a file, a folder that holds it, or the cache of Hugging Face.
