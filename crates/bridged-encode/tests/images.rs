@@ -154,8 +154,8 @@ fn a_part_of_a_file_is_an_error_and_a_scrambled_one_never_a_panic() {
     for File { name, file, .. } in golden().files {
         let file = base64(&file);
         // Behind a whole first picture anything may be missing, but not the end marker of a JPEG.
-        let first = if name.starts_with("two frames") { 1 } else { 4 };
-        for cut in (0..file.len() * first / 5).step_by(11) {
+        let end = if name.starts_with("two frames") { 200 } else { file.len() * 4 / 5 };
+        for cut in (0..end).step_by(11) {
             assert!(read::decode(&file[..cut]).is_err(), "{name} cut at {cut}");
         }
         for at in (0..file.len()).step_by(3) {
