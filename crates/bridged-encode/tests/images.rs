@@ -150,6 +150,23 @@ fn files_are_read_as_pillow_reads_them() {
 }
 
 #[test]
+fn a_part_of_a_file_is_an_error_and_a_scrambled_one_never_a_panic() {
+    for File { name, file, .. } in golden().files {
+        let file = base64(&file);
+        // Behind a whole first picture anything may be missing, but not the end marker of a JPEG.
+        let end = if name.starts_with("two frames") { 200 } else { file.len() * 4 / 5 };
+        for cut in (0..end).step_by(11) {
+            assert!(read::decode(&file[..cut]).is_err(), "{name} cut at {cut}");
+        }
+        for at in (0..file.len()).step_by(3) {
+            let mut scrambled = file.clone();
+            scrambled[at] ^= 0x5A;
+            let _ = read::decode(&scrambled); // any answer will do, as long as there is one
+        }
+    }
+}
+
+#[test]
 fn pictures_are_resized_as_pillow_resizes_them() {
     for Resized { from, to, filter, rgb } in golden().resizes {
         let filter = if filter == "bicubic" { Filter::Bicubic } else { Filter::Bilinear };

@@ -8,6 +8,7 @@
 use crate::EncodeError;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
+use jpeg_decoder::PixelFormat;
 use std::io::Cursor;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -42,14 +43,17 @@ fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
     if bytes.is_empty() {
         return Err("the file is empty".into());
     }
-    let mut reader =
-        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| e.to_string())?;
-    let format = reader.format().ok_or("it is neither JPEG, PNG, WebP nor GIF")?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(8 * MAX_PIXELS);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
-    let (width, height) = decoder.dimensions();
+    let jpeg = bytes.starts_with(&[0xFF, 0xD8, 0xFF]);
+    let (image, orientation) = if jpeg { decode_jpeg(bytes)? } else { decode_other(bytes)? };
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
+    let image = image.into_rgb8();
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    Ok(Picture { width, height, rgb: image.into_raw() })
+}
+
+/// Refuses sizes that no photograph has.
+fn check(width: u32, height: u32) -> Result<(), String> {
     if width == 0 || height == 0 {
         return Err(format!("it has no pixels ({width} × {height})"));
     }
@@ -58,16 +62,58 @@ fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
             "{width} × {height} pixels are more than the {MAX_PIXELS} that are read; shrink it first"
         ));
     }
-    if format == ImageFormat::Jpeg && !ends(bytes) {
+    Ok(())
+}
+
+/// A JPEG, by `jpeg-decoder`: it is slower than the decoder of `image`, but smooths halved colours as libjpeg does, and
+/// features follow so small differences.
+fn decode_jpeg(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String> {
+    if !ends(bytes) {
         return Err("the file ends before the picture does".into());
     }
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let decoded = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
-    let mut image = DynamicImage::ImageRgb8(rgb(decoded));
-    image.apply_orientation(orientation);
-    let image = image.into_rgb8();
-    let (width, height) = (image.width() as usize, image.height() as usize);
-    Ok(Picture { width, height, rgb: image.into_raw() })
+    let mut decoder = jpeg_decoder::Decoder::new(bytes);
+    decoder.set_max_decoding_buffer_size(4 * MAX_PIXELS as usize);
+    decoder.read_info().map_err(|e| e.to_string())?;
+    let info = decoder.info().ok_or("it has no header")?;
+    let (width, height) = (u32::from(info.width), u32::from(info.height));
+    check(width, height)?;
+    let data = decoder.decode().map_err(|e| e.to_string())?;
+    let rgb = match info.pixel_format {
+        PixelFormat::RGB24 => data,
+        PixelFormat::L8 => data.into_iter().flat_map(|v| [v; 3]).collect(),
+        PixelFormat::CMYK32 => data.as_chunks().0.iter().flat_map(uninked).collect(),
+        PixelFormat::L16 => return Err("it is a lossless JPEG, which few programs read".into()),
+    };
+    let image = RgbImage::from_raw(width, height, rgb).ok_or("its decoder gave too few pixels")?;
+    Ok((image, decoder.exif_data().and_then(Orientation::from_exif_chunk)))
+}
+
+/// Red, green and blue of cyan, magenta, yellow and black, rounded as Pillow does.
+fn uninked(&[c, m, y, k]: &[u8; 4]) -> [u8; 3] {
+    let light = 255 - k;
+    [c, m, y].map(|ink| {
+        let product = u32::from(ink) * u32::from(light) + 128;
+        light - ((product + (product >> 8)) >> 8) as u8
+    })
+}
+
+/// A PNG, WebP or GIF.
+fn decode_other(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String> {
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let mut reader = reader.map_err(|e| e.to_string())?;
+    let known = [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif];
+    if !reader.format().is_some_and(|format| known.contains(&format)) {
+        return Err("it is neither JPEG, PNG, WebP nor GIF".into());
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(8 * MAX_PIXELS);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
+    let (width, height) = decoder.dimensions();
+    check(width, height)?;
+    let orientation = decoder.orientation().ok();
+    let image = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
+    Ok((rgb(image), orientation))
 }
 
 /// Three bytes a pixel.
@@ -192,7 +238,7 @@ mod tests {
         let image = DynamicImage::ImageRgb8(image::RgbImage::from_fn(40, 30, |x, y| {
             image::Rgb([(x * 6) as u8, (y * 8) as u8, (x * y) as u8])
         }));
-        for format in [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
+        for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
             let mut file = Cursor::new(Vec::new());
             image.write_to(&mut file, format).unwrap();
             let file = file.into_inner();
