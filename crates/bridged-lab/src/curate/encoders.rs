@@ -7,9 +7,11 @@
 //!
 //! A study takes another column by its key `x` or `y`; the draws stay the same.
 
-use super::tfidf::{ENGLISH, Tfidf};
-use super::{CurateError, VOCABULARY, lsa};
+use super::{CurateError, VOCABULARY};
 use bridged::math::Matrix;
+use bridged_encode::kmer::{Kmers, Strand};
+use bridged_encode::tfidf::{ENGLISH, Tfidf};
+use bridged_encode::{Encoder, lsa};
 use bridged_io::{Column, ColumnData, Table};
 
 /// Lengths of words in DNA.
@@ -55,22 +57,14 @@ fn texts(table: &Table, name: &str) -> Option<Vec<String>> {
     Some(column.values.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The share of each of the 4^k words in the words of a sequence; words with other letters than A, C,
-/// G and T do not count.
+/// The shares of words of k letters; a sequence without one is a row of zeros.
 fn kmers(sequences: &[String], k: usize) -> Matrix {
-    let mut out = Matrix::zeros(sequences.len(), 4usize.pow(k as u32));
+    let encoder = Kmers::new(k, Strand::Given).expect("the lengths above are allowed");
+    let mut out = Matrix::zeros(sequences.len(), encoder.dim());
     for (i, sequence) in sequences.iter().enumerate() {
-        let row = out.row_mut(i);
-        let letter = |c: u8| b"ACGT".iter().position(|l| *l == c.to_ascii_uppercase());
-        let mut counted = 0.0f32;
-        for word in sequence.as_bytes().windows(k) {
-            let number = word.iter().try_fold(0, |number, &c| Some(4 * number + letter(c)?));
-            if let Some(number) = number {
-                row[number] += 1.0;
-                counted += 1.0;
-            }
+        if let [Ok(row)] = encoder.encode(&[sequence]).as_slice() {
+            out.row_mut(i).copy_from_slice(row);
         }
-        row.iter_mut().for_each(|v| *v /= counted.max(1.0));
     }
     out
 }

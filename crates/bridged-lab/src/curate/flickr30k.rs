@@ -9,13 +9,13 @@
 //!
 //! Young et al. 2014.
 
+use super::alike::Alike;
 use super::files::{bad_line, lines};
 use super::groups::{Density, Regions, number_names, top_words};
-use super::sparse::Alike;
-use super::tfidf::{ENGLISH, Tfidf};
 use super::vectors::stem;
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::math::Watch;
+use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 

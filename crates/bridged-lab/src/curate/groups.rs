@@ -1,10 +1,11 @@
 //! Groups of rows: by name, by dense regions of texts, and which of them are kept.
 
-use super::sparse::{Alike, Sparse};
-use super::tfidf::Vocabulary;
+use super::alike::Alike;
 use super::{CurateError, Selection};
 use bridged::cluster::{ClusterError, NOISE, dense_regions};
 use bridged::math::Watch;
+use bridged_encode::sparse::Sparse;
+use bridged_encode::tfidf::Vocabulary;
 use rand::seq::SliceRandom;
 use std::collections::{BTreeMap, HashMap};
 

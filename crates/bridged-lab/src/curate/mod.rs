@@ -19,6 +19,7 @@
 //! Every row of a group that is large enough is kept: a run draws as many as it needs, as the
 //! paper does. The appendix of the paper on data has the rules.
 
+mod alike;
 pub mod bioscan;
 pub mod coco;
 pub mod encoders;
@@ -26,10 +27,7 @@ mod error;
 mod files;
 pub mod flickr30k;
 mod groups;
-mod lsa;
 pub mod overlap;
-mod sparse;
-pub mod tfidf;
 mod vectors;
 pub mod wit;
 
@@ -38,14 +36,14 @@ pub use coco::Coco;
 pub use error::{CurateError, NoVectors};
 pub use flickr30k::Flickr30k;
 pub use groups::Density;
-pub use sparse::Sparse;
 pub use vectors::Vectors;
 pub use wit::Wit;
 
 use bridged::math::{Matrix, Seed, Stage, Watch};
+use bridged_encode::lsa;
+use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use bridged_io::{Column, ColumnData, Table};
 use groups::Group;
-use tfidf::{ENGLISH, Tfidf};
 use vectors::Keys;
 
 /// What to keep.

@@ -10,14 +10,14 @@
 //!
 //! Srinivasan et al. 2021.
 
+use super::alike::Alike;
 use super::files::Delimited;
 use super::groups::{Density, Group, Regions, by_label, number_names};
-use super::sparse::Alike;
-use super::tfidf::{ENGLISH, Tfidf, words};
 use super::vectors::{Keys, Vectors, last_part};
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::cluster::{Clusterer, Dbscan, Eps, Metric};
 use bridged::math::{Seed, Watch};
+use bridged_encode::tfidf::{ENGLISH, Tfidf, words};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

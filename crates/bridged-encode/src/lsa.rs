@@ -12,9 +12,9 @@
 //!
 //! Deerwester et al. 1990.
 
-use super::sparse::Sparse;
-use bridged::math::Matrix;
-use bridged::math::linalg::symmetric_eigen;
+use crate::sparse::Sparse;
+use bridged_math::Matrix;
+use bridged_math::linalg::symmetric_eigen;
 
 /// Rows in at most `dim` numbers; as they are where they have no more columns than that.
 pub fn reduce(rows: &Sparse, dim: usize) -> Matrix {
@@ -37,13 +37,13 @@ pub fn reduce(rows: &Sparse, dim: usize) -> Matrix {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tfidf::Tfidf;
     use super::*;
+    use crate::tfidf::Tfidf;
 
     #[test]
     fn singular_values_agree_with_scikit_learn() {
         let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../../../../tests/golden/tfidf.json")).unwrap();
+            serde_json::from_str(include_str!("../../../tests/golden/tfidf.json")).unwrap();
         let texts: Vec<&str> =
             golden["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
         let rows = Tfidf::default().fit(&texts).rows(&texts);

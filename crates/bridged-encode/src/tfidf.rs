@@ -12,7 +12,8 @@
 //!
 //! Spärck Jones 1972; Pedregosa et al. 2011.
 
-use super::sparse::Sparse;
+use crate::sparse::Sparse;
+use crate::{Encoder, ItemError};
 use std::collections::HashMap;
 
 /// How texts become rows.
@@ -48,7 +49,7 @@ impl Tfidf {
     /// Learns the vocabulary of texts.
     ///
     /// ```
-    /// use bridged_lab::curate::tfidf::Tfidf;
+    /// use bridged_encode::tfidf::Tfidf;
     /// let texts = ["A dog runs", "a dog sleeps"];
     /// let vocabulary = Tfidf::default().fit(&texts);
     /// assert_eq!(vocabulary.terms, ["dog", "runs", "sleeps"]);
@@ -107,6 +108,29 @@ impl Vocabulary {
             counts.map(|same| (same[0], same.len() as f64 * self.idf[same[0] as usize])).collect();
         let norm = row.iter().map(|(_, v)| v * v).sum::<f64>().sqrt();
         row.into_iter().map(|(c, v)| (c, (v / norm) as f32)).collect()
+    }
+}
+
+impl Encoder<str> for Vocabulary {
+    fn name(&self) -> &'static str {
+        "tfidf"
+    }
+
+    fn dim(&self) -> usize {
+        self.terms.len()
+    }
+
+    fn encode(&self, items: &[&str]) -> Vec<Result<Vec<f32>, ItemError>> {
+        let dense = |text: &&str| {
+            let entries = self.row(text);
+            if entries.is_empty() {
+                return Err(ItemError("the text has no word of the vocabulary".into()));
+            }
+            let mut row = vec![0.0; self.terms.len()];
+            entries.into_iter().for_each(|(c, v)| row[c as usize] = v);
+            Ok(row)
+        };
+        items.iter().map(dense).collect()
     }
 }
 
@@ -271,7 +295,7 @@ mod tests {
     #[test]
     fn words_and_weights_agree_with_scikit_learn() {
         let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../../../../tests/golden/tfidf.json")).unwrap();
+            serde_json::from_str(include_str!("../../../tests/golden/tfidf.json")).unwrap();
         let texts: Vec<&str> =
             golden["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
         let new: Vec<&str> =
@@ -309,5 +333,15 @@ mod tests {
         let vocabulary = tfidf.fit(&texts);
         assert_eq!(vocabulary.terms, ["dog", "grass"]);
         assert_eq!(vocabulary.rows(&texts).row(1).count(), 0);
+    }
+
+    #[test]
+    fn encoded_texts_are_the_rows_and_those_without_known_words_are_errors() {
+        let texts = ["a dog runs", "the dog sleeps"];
+        let vocabulary = Tfidf::default().fit(&texts);
+        let encoded = vocabulary.encode(&["dog dog runs", "a cat"]);
+        let rows = vocabulary.rows(&["dog dog runs"]).to_dense();
+        assert_eq!(encoded[0].as_ref().unwrap(), rows.row(0));
+        assert_eq!(encoded[1], Err(ItemError("the text has no word of the vocabulary".into())));
     }
 }

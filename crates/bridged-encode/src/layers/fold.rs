@@ -1,0 +1,141 @@
+//! Layers from a checkpoint, with batch norms folded into the convolutions before them.
+//!
+//! γ (W ∗ x − μ) / √(σ² + ε) + β = (s W) ∗ x + (β − s μ) with s = γ / √(σ² + ε): at inference a batch norm costs
+//! nothing.
+
+use super::{Conv, Dense, Depthwise, LayerNorm, Padding};
+use crate::{EncodeError, Weights};
+
+/// Takes a tensor of finite numbers.
+pub fn take(weights: &mut Weights, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncodeError> {
+    let numbers = weights.take(name, shape)?;
+    if numbers.iter().all(|v| v.is_finite()) {
+        return Ok(numbers);
+    }
+    Err(EncodeError::OtherWeights {
+        path: weights.path.clone(),
+        encoder: weights.encoder,
+        reason: format!(
+            "`{name}` holds numbers that are not finite; the file is damaged, take another copy"
+        ),
+    })
+}
+
+/// Window, step and border of a convolution.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Its side.
+    pub kernel: usize,
+    /// Pixels from one to the next.
+    pub stride: usize,
+    /// What it sees beyond the picture.
+    pub padding: Padding,
+}
+
+/// The window of a 1 × 1 convolution.
+pub const POINT: Window = Window { kernel: 1, stride: 1, padding: Padding::Valid };
+
+/// Where a convolution and the batch norm behind it are in a checkpoint.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// The convolution, without `.weight`.
+    pub conv: String,
+    /// The batch norm.
+    pub norm: String,
+}
+
+impl Names {
+    /// Two names.
+    pub fn new(conv: impl Into<String>, norm: impl Into<String>) -> Self {
+        Self { conv: conv.into(), norm: norm.into() }
+    }
+
+    /// The folded weight (of `shape`) and bias.
+    fn folded(
+        &self,
+        w: &mut Weights,
+        shape: [usize; 4],
+        eps: f64,
+    ) -> Result<[Vec<f32>; 2], EncodeError> {
+        let outputs = shape[0];
+        let mut weight = take(w, &format!("{}.weight", self.conv), &shape)?;
+        let mut of = |part: &str| take(w, &format!("{}.{part}", self.norm), &[outputs]);
+        let (gamma, beta) = (of("weight")?, of("bias")?);
+        let (mean, variance) = (of("running_mean")?, of("running_var")?);
+        let mut bias = Vec::with_capacity(outputs);
+        for (o, kernel) in weight.chunks_exact_mut(shape[1..].iter().product()).enumerate() {
+            let scale = f64::from(gamma[o]) / (f64::from(variance[o]).max(0.0) + eps).sqrt();
+            kernel.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
+            bias.push((f64::from(beta[o]) - f64::from(mean[o]) * scale) as f32);
+        }
+        Ok([weight, bias])
+    }
+
+    /// A convolution with its batch norm.
+    pub fn conv(
+        &self,
+        w: &mut Weights,
+        (inputs, outputs): (usize, usize),
+        window: Window,
+        eps: f64,
+    ) -> Result<Conv, EncodeError> {
+        let Window { kernel, stride, padding } = window;
+        let [weight, bias] = self.folded(w, [outputs, inputs, kernel, kernel], eps)?;
+        Ok(Conv::new(&weight, &bias, kernel, stride, padding))
+    }
+
+    /// A 1 × 1 convolution with its batch norm, as a dense layer over pixels.
+    pub fn dense(
+        &self,
+        w: &mut Weights,
+        (inputs, outputs): (usize, usize),
+        eps: f64,
+    ) -> Result<Dense, EncodeError> {
+        let [weight, bias] = self.folded(w, [outputs, inputs, 1, 1], eps)?;
+        Ok(Dense::new(&weight, &bias, inputs))
+    }
+
+    /// A depthwise convolution with its batch norm.
+    pub fn depthwise(
+        &self,
+        w: &mut Weights,
+        channels: usize,
+        window: Window,
+        eps: f64,
+    ) -> Result<Depthwise, EncodeError> {
+        let Window { kernel, stride, padding } = window;
+        let [weight, bias] = self.folded(w, [channels, 1, kernel, kernel], eps)?;
+        Ok(Depthwise::new(&weight, &bias, kernel, stride, padding))
+    }
+}
+
+/// A dense layer: `weight` (outputs, inputs) and `bias` (outputs).
+pub fn dense(
+    w: &mut Weights,
+    name: &str,
+    (inputs, outputs): (usize, usize),
+) -> Result<Dense, EncodeError> {
+    let weight = take(w, &format!("{name}.weight"), &[outputs, inputs])?;
+    Ok(Dense::new(&weight, &take(w, &format!("{name}.bias"), &[outputs])?, inputs))
+}
+
+/// A dense layer that the checkpoint keeps as a 1 × 1 convolution.
+pub fn dense_of_conv(
+    w: &mut Weights,
+    name: &str,
+    (inputs, outputs): (usize, usize),
+) -> Result<Dense, EncodeError> {
+    let weight = take(w, &format!("{name}.weight"), &[outputs, inputs, 1, 1])?;
+    Ok(Dense::new(&weight, &take(w, &format!("{name}.bias"), &[outputs])?, inputs))
+}
+
+/// A layer norm over `width` numbers.
+pub fn layer_norm(
+    w: &mut Weights,
+    name: &str,
+    width: usize,
+    eps: f32,
+) -> Result<LayerNorm, EncodeError> {
+    let weight = take(w, &format!("{name}.weight"), &[width])?;
+    Ok(LayerNorm { weight, bias: take(w, &format!("{name}.bias"), &[width])?, eps })
+}
