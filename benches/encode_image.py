@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """EfficientNet-Lite0 beside PyTorch: pictures a second on two threads, batches of 32, the same weights and pictures.
 
+    pip install -r tests/golden/requirements.txt
     cargo build --release -p bridged-encode --example bench_image
     python tests/golden/encode_image.py --real FOLDER
     python benches/encode_image.py target/release/examples/bench_image FOLDER [THREADS]

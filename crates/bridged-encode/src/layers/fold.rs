@@ -139,3 +139,44 @@ pub fn layer_norm(
     let weight = take(w, &format!("{name}.weight"), &[width])?;
     Ok(LayerNorm { weight, bias: take(w, &format!("{name}.bias"), &[width])?, eps })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layers::{Activation, Arena, Map};
+    use safetensors::{Dtype, tensor::TensorView};
+
+    fn weights(tensors: &[(&str, Vec<usize>, Vec<f32>)]) -> Weights {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.safetensors");
+        let bytes: Vec<Vec<u8>> =
+            tensors.iter().map(|t| t.2.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+        let views = tensors.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
+            (*name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
+        });
+        safetensors::serialize_to_file(views, None, &path).unwrap();
+        Weights::open(&path, "a test").unwrap()
+    }
+
+    #[test]
+    fn a_folded_convolution_is_the_convolution_and_its_batch_norm() {
+        let mut w = weights(&[
+            ("c.weight", vec![2, 1, 1, 1], vec![2.0, -3.0]),
+            ("n.weight", vec![2], vec![0.5, 4.0]),
+            ("n.bias", vec![2], vec![1.0, -1.0]),
+            ("n.running_mean", vec![2], vec![0.25, 2.0]),
+            ("n.running_var", vec![2], vec![3.0, 0.0]),
+        ]);
+        let conv = Names::new("c", "n").conv(&mut w, (1, 2), POINT, 1.0).unwrap();
+        let x = Map { height: 1, width: 1, channels: 1, data: vec![5.0] };
+        let y = conv.forward(&x, None, Activation::Identity, &mut Arena::default()).data;
+        assert_eq!(y, [(10.0 - 0.25) / 2.0 * 0.5 + 1.0, (-15.0 - 2.0) * 4.0 - 1.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused_by_name() {
+        let mut w = weights(&[("x.weight", vec![2], vec![1.0, f32::NAN])]);
+        let error = take(&mut w, "x.weight", &[2]).unwrap_err().to_string();
+        assert!(error.contains("`x.weight` holds numbers that are not finite"), "{error}");
+    }
+}
