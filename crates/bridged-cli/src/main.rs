@@ -45,12 +45,15 @@ enum Command {
     Inspect(commands::inspect::Args),
     /// Score a model on rows whose partners are known
     Evaluate(commands::evaluate::Args),
+    /// Turn photographs, texts or DNA into the tables that `fit` reads
+    #[command(subcommand)]
+    Encode(commands::encode::Verb),
     /// Cluster one table on its own
     Cluster(commands::cluster::Args),
     /// Study methods on paired data: make data sets, run studies, search parameters
     #[command(subcommand)]
     Lab(commands::lab::Verb),
-    /// List every clustering, bridge, baseline, metric and format by name
+    /// List every clustering, bridge, baseline, encoder, metric and format by name
     List(commands::list::Args),
     /// Print a completion script for your shell
     Completions {
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args, &talk),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
+        Command::Encode(verb) => commands::encode::run(&verb, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),
         Command::Lab(verb) => commands::lab::run(&verb, &talk),
         Command::List(args) => commands::list::run(&args),
@@ -91,7 +95,8 @@ fn main() -> ExitCode {
 /// Prints what went wrong in one sentence, with hints, and chooses the exit code.
 fn report(error: &anyhow::Error) -> ExitCode {
     if progress::was_stopped() {
-        eprintln!("stopped; nothing was written");
+        let kept = error.downcast_ref::<progress::Kept>().map(progress::Kept::to_string);
+        eprintln!("stopped; {}", kept.as_deref().unwrap_or("nothing was written"));
         return ExitCode::from(130);
     }
     if broken_pipe(error) {

@@ -20,6 +20,18 @@ pub fn was_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
+/// What is kept of work that was stopped, and how it goes on.
+#[derive(Debug)]
+pub struct Kept(pub String);
+
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Kept {}
+
 /// How the command talks while it works.
 pub struct Talk {
     bars: bool,

@@ -16,8 +16,9 @@
 //!
 //! Millan Arias et al. 2026, *BarcodeBERT: Transformers for Biodiversity Analyses*; github.com/bioscan-ml/BarcodeBERT.
 
-use crate::bert::{Bert, Config, Pooling, finite};
+use crate::bert::{Bert, Config, Pooling};
 use crate::dna::{Gaps, letters};
+use crate::error::finite;
 use crate::kmer::digit;
 use crate::{EncodeError, Encoder, ItemError, Weights};
 use rayon::prelude::*;

@@ -13,6 +13,7 @@
 //!
 //! Devlin et al. 2019; Reimers & Gurevych 2019; Wang et al. 2020 (MiniLM).
 
+use crate::error::finite;
 use crate::layers::{Activation, Arena, Dense, LayerNorm, attention};
 use crate::tokens::{Tokens, read_json};
 use crate::{EncodeError, Encoder, ItemError, Weights};
@@ -394,14 +395,6 @@ impl Encoder<str> for SentenceBert {
             })
             .collect()
     }
-}
-
-/// A vector of numbers, or the error for one that damaged weights have spoilt.
-pub(crate) fn finite(vector: Vec<f32>) -> Result<Vec<f32>, ItemError> {
-    if vector.iter().all(|v| v.is_finite()) {
-        return Ok(vector);
-    }
-    Err(ItemError("its vector is not finite; the weights are damaged".into()))
 }
 
 /// Brings a vector to unit length; one of zeros stays.

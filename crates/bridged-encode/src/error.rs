@@ -90,3 +90,11 @@ impl EncodeError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ItemError(pub String);
+
+/// A vector of numbers, or the error for one that damaged weights have spoilt.
+pub(crate) fn finite(vector: Vec<f32>) -> Result<Vec<f32>, ItemError> {
+    if vector.iter().all(|v| v.is_finite()) {
+        return Ok(vector);
+    }
+    Err(ItemError("its vector is not finite; the weights are damaged".into()))
+}

@@ -26,7 +26,7 @@ pub mod weights;
 pub use error::{EncodeError, ItemError};
 pub use weights::Weights;
 
-/// What turns items into vectors: texts and sequences are `str`, photographs are what their decoder gives.
+/// What turns items into vectors: texts and sequences are `str`, photographs are the bytes of their files.
 pub trait Encoder<Item: ?Sized>: Sync {
     /// Its name in [`ALL`].
     fn name(&self) -> &'static str;

@@ -88,12 +88,22 @@ impl Tfidf {
         terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let weight = |df: usize| ((1 + n) as f64 / (1 + df) as f64).ln() + 1.0;
         let idf = terms.iter().map(|(_, seen)| weight(seen.texts)).collect();
-        let columns = terms.iter().enumerate().map(|(c, (t, _))| (t.clone(), c as u32)).collect();
-        Vocabulary { terms: terms.into_iter().map(|(term, _)| term).collect(), idf, columns }
+        let terms = terms.into_iter().map(|(term, _)| term).collect();
+        Vocabulary::new(terms, idf).expect("words are different and weigh at least 1")
     }
 }
 
 impl Vocabulary {
+    /// The vocabulary of these words, each with its weight; none if a word is there twice or weighs nothing.
+    pub fn new(terms: Vec<String>, idf: Vec<f64>) -> Option<Self> {
+        let columns: HashMap<String, u32> =
+            terms.iter().enumerate().map(|(c, t)| (t.clone(), c as u32)).collect();
+        let weighs = |w: &f64| w.is_finite() && *w > 0.0;
+        let whole =
+            columns.len() == terms.len() && idf.len() == terms.len() && idf.iter().all(weighs);
+        whole.then_some(Self { terms, idf, columns })
+    }
+
     /// Texts as rows of unit length; one without a known word is a row of zeros.
     pub fn rows(&self, texts: &[impl AsRef<str>]) -> Sparse {
         Sparse::from_rows(self.terms.len(), texts.iter().map(|text| self.row(text.as_ref())))

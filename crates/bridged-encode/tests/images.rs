@@ -315,20 +315,20 @@ fn weights_of_another_network_are_refused_with_the_name_of_what_is_missing() {
 #[test]
 fn real_photographs_get_the_features_that_pytorch_gives_them() {
     let Some(folder) = std::env::var_os("BRIDGED_ENCODER_WEIGHTS") else {
-        println!(
-            "skipped: BRIDGED_ENCODER_WEIGHTS names no folder (tests/golden/encode_image.py --real FOLDER)"
+        eprintln!(
+            "skipped: BRIDGED_ENCODER_WEIGHTS names no folder; tools/encoder_weights.sh makes one"
         );
         return;
     };
-    let folder = Path::new(&folder).join("efficientnet-lite0");
-    let path = folder.join("model.safetensors");
+    let weights = Path::new(&folder).join("efficientnet-lite0");
     let encoder =
-        ImageEncoder::open(Architecture::EfficientNetLite0, &path, Output::Features).unwrap();
-    let expected = std::fs::read_to_string(folder.join("features.json")).unwrap();
+        ImageEncoder::open(Architecture::EfficientNetLite0, &weights, Output::Features).unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let expected = std::fs::read_to_string(golden.join("encode_lite0.json")).unwrap();
     let expected: BTreeMap<String, Vec<f32>> = serde_json::from_str(&expected).unwrap();
     assert!(!expected.is_empty());
     for (name, expected) in expected {
-        let seen = encoder.encode(&[read::open(&folder.join("pictures").join(&name)).unwrap()]);
+        let seen = encoder.encode(&[read::open(&golden.join("photographs").join(&name)).unwrap()]);
         let dot =
             |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(x * y)).sum::<f64>();
         let cosine = dot(&seen, &expected) / (dot(&seen, &seen) * dot(&expected, &expected)).sqrt();

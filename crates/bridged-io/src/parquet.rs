@@ -1,7 +1,7 @@
 //! Parquet: the columnar file that data frames are exchanged in.
 //!
 //! Only columns that a table can hold are decoded. Written files are zstd-compressed, in row groups
-//! of 131,072 rows, with a fixed `created_by`, so equal tables give equal bytes.
+//! of 131,072 rows or 128 MB, with a fixed `created_by`, so equal tables give equal bytes.
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
@@ -16,13 +16,16 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const NAME: &str = "Parquet";
 
 /// Rows decoded at a time: with 1,024 entries a vector, 32 MB.
 const BATCH: usize = 8192;
+
+/// A row group ends when it is larger than this.
+const ROW_GROUP_BYTES: usize = 128 << 20;
 
 /// Reads a Parquet file.
 pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
@@ -61,8 +64,39 @@ fn decode(file: File, path: &Path) -> Result<Table, ParquetError> {
 
 /// Writes a Parquet file.
 pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+    write_pieces(sink, table, std::iter::empty())
+}
+
+/// Writes a Parquet file of tables with the same columns, one after the other.
+pub(crate) fn write_pieces(
+    sink: &mut Sink<'_>,
+    first: &Table,
+    rest: impl Iterator<Item = io::Result<Table>>,
+) -> Result<(), WriteError> {
     let failed = |e: ParquetError| WriteError::Failed(Box::new(e));
-    let schema = schema(table)?;
+    let schema = schema(first)?;
+    let properties = Some(properties(first));
+    let mut writer = ArrowWriter::try_new(sink, schema.clone(), properties).map_err(failed)?;
+    let mut push = |table: &Table| -> Result<(), WriteError> {
+        for range in ranges(table.rows(), BATCH) {
+            let batch = batch(table, &schema, range).map_err(|e| failed(e.into()))?;
+            writer.write(&batch).map_err(failed)?;
+            // A row group is held in memory until it is complete.
+            if writer.in_progress_size() > ROW_GROUP_BYTES {
+                writer.flush().map_err(failed)?;
+            }
+        }
+        Ok(())
+    };
+    push(first)?;
+    for piece in rest {
+        push(&piece?)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok(())
+}
+
+fn properties(table: &Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by("bridged".to_owned())
@@ -77,12 +111,5 @@ pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError
                 .set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
-    let properties = Some(properties.build());
-    let mut writer = ArrowWriter::try_new(sink, schema.clone(), properties).map_err(failed)?;
-    for range in ranges(table.rows(), BATCH) {
-        let batch = batch(table, &schema, range).map_err(|e| failed(e.into()))?;
-        writer.write(&batch).map_err(failed)?;
-    }
-    writer.close().map_err(failed)?;
-    Ok(())
+    properties.build()
 }

@@ -53,14 +53,7 @@ enum Vectors {
 impl Table {
     /// Picks the vectors and ids and checks both.
     pub fn into_pool(mut self, select: Select<'_>) -> Result<Pool, TableError> {
-        let id_at = self.find_id(select.id)?;
-        let ids = match id_at {
-            Some(at) => self.ids(at)?,
-            None => (0..self.rows()).map(|i| i.to_string()).collect(),
-        };
-        if let Some(at) = id_at {
-            self.check_unique(at, &ids)?;
-        }
+        let (id_at, ids) = self.unique_ids(select.id)?;
         let id_name = id_at.map(|at| self.columns[at].name.clone());
         let vectors = self.find_vectors(select.vector, id_at)?;
         let used = match &vectors {
@@ -99,6 +92,19 @@ impl Table {
         Ok(Pool { rows, ids, texts, vector_names, id_name })
     }
 
+    /// The id column, if there is one, and the ids, all different.
+    pub(crate) fn unique_ids(
+        &self,
+        given: Option<&str>,
+    ) -> Result<(Option<usize>, Vec<String>), TableError> {
+        let Some(at) = self.find_id(given)? else {
+            return Ok((None, (0..self.rows()).map(|i| i.to_string()).collect()));
+        };
+        let ids = self.ids(at)?;
+        self.check_unique(at, &ids)?;
+        Ok((Some(at), ids))
+    }
+
     /// The number of the column of that name; an error if there is none or more than one.
     pub(crate) fn position(&self, name: &str) -> Result<Option<usize>, TableError> {
         let mut found = (0..self.columns.len()).filter(|&at| self.columns[at].name == name);
@@ -110,7 +116,7 @@ impl Table {
         }
     }
 
-    fn no_such_column(&self, name: &str) -> TableError {
+    pub(crate) fn no_such_column(&self, name: &str) -> TableError {
         let (path, column) = (self.source.clone(), name.to_owned());
         TableError::NoSuchColumn { path, column, known: self.known() }
     }

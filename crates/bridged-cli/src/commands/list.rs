@@ -63,6 +63,7 @@ fn sections() -> Vec<Section> {
             f.about.to_string(),
         )
     });
+    let encoders = bridged_encode::ALL.iter().map(|e| (e.name.to_string(), e.about.to_string()));
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
         Section { title: "bridges", entries: listed(BridgeSpec::ALL) },
@@ -93,6 +94,7 @@ fn sections() -> Vec<Section> {
                 ("abstain", "nothing"),
             ]),
         },
+        Section { title: "encoders", entries: encoders.collect() },
         Section { title: "metrics", entries: listed(bridged::metrics::ALL) },
         Section { title: "formats", entries: formats.collect() },
     ]

@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod demo;
+pub mod encode;
 pub mod evaluate;
 pub mod fit;
 pub mod inspect;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod curate;
 mod determinism;
+mod encode;
 mod journey;
 mod lab;
 mod support;

@@ -20,8 +20,9 @@ pub mod vit;
 pub use prepare::Preset;
 pub use read::Picture;
 
+use crate::error::finite;
 use crate::layers::{Activation, Arena, Dense, Map};
-use crate::{EncodeError, Weights};
+use crate::{EncodeError, Encoder, ItemError, Weights};
 use efficientnet::EfficientNet;
 use rayon::prelude::*;
 use resnet::ResNet;
@@ -99,6 +100,7 @@ pub struct ImageEncoder {
     /// How pictures become numbers. What the weights' origin says by default; names cannot tell torchvision's two
     /// ResNet50 from each other or from timm's, so it may be replaced (by a preset of the same crop).
     pub preset: Preset,
+    architecture: Architecture,
     network: Network,
     arenas: Mutex<Vec<Arena>>, // those that no task uses now
 }
@@ -143,7 +145,7 @@ impl ImageEncoder {
                 (Vit::new(&vit::Config::b16(), w, output)?.into(), preset)
             }
         };
-        Ok(Self { preset, network, arenas: Mutex::default() })
+        Ok(Self { preset, architecture, network, arenas: Mutex::default() })
     }
 
     /// How many numbers a picture becomes.
@@ -157,28 +159,44 @@ impl ImageEncoder {
 
     /// The vectors of some pictures, (pictures, width): one picture a task, through all layers.
     pub fn encode(&self, pictures: &[Picture]) -> Vec<f32> {
-        self.run(pictures, |picture| self.preset.prepare(picture))
+        let row = |picture| self.row(&self.preset.prepare(picture));
+        pictures.par_iter().map(row).collect::<Vec<_>>().concat()
     }
 
     /// The vectors of pictures that are prepared already.
     pub fn encode_prepared(&self, pictures: &[Map]) -> Vec<f32> {
-        self.run(pictures, Map::clone)
+        pictures.par_iter().map(|x| self.row(x)).collect::<Vec<_>>().concat()
     }
 
-    fn run<T: Sync>(&self, pictures: &[T], prepare: impl Fn(&T) -> Map + Sync) -> Vec<f32> {
+    fn row(&self, x: &Map) -> Vec<f32> {
         let arenas = || self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = |picture: &T| {
-            let mut arena = arenas().pop().unwrap_or_default();
-            let x = prepare(picture);
-            let row = match &self.network {
-                Network::EfficientNet(net) => net.forward(&x, &mut arena),
-                Network::ResNet(net) => net.forward(&x, &mut arena),
-                Network::Vit(net) => net.forward(&x, &mut arena),
-            };
-            arenas().push(arena);
-            row
+        let mut arena = arenas().pop().unwrap_or_default();
+        let row = match &self.network {
+            Network::EfficientNet(net) => net.forward(x, &mut arena),
+            Network::ResNet(net) => net.forward(x, &mut arena),
+            Network::Vit(net) => net.forward(x, &mut arena),
         };
-        pictures.par_iter().map(row).collect::<Vec<_>>().concat()
+        arenas().push(arena);
+        row
+    }
+}
+
+/// Pictures as the bytes of their files: while one task decodes, others are in the network.
+impl Encoder<[u8]> for ImageEncoder {
+    fn name(&self) -> &'static str {
+        self.architecture.name()
+    }
+
+    fn dim(&self) -> usize {
+        self.width()
+    }
+
+    fn encode(&self, items: &[&[u8]]) -> Vec<Result<Vec<f32>, ItemError>> {
+        let row = |bytes: &&[u8]| {
+            let picture = read::decode(bytes).map_err(ItemError)?;
+            finite(self.row(&self.preset.prepare(&picture)))
+        };
+        items.par_iter().map(row).collect()
     }
 }
 

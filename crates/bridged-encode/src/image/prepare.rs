@@ -70,6 +70,18 @@ impl Preset {
     /// ViT-B/16 of Hugging Face.
     pub const HUGGING_FACE_VIT: Self = Self::new(Size::Square(224), Filter::Bilinear, HALF);
 
+    /// All of them by name.
+    pub const ALL: [(&str, Self); 8] = [
+        ("efficientnet", Self::EFFICIENTNET),
+        ("lite", Self::LITE),
+        ("timm-lite", Self::TIMM_LITE),
+        ("torchvision", Self::TORCHVISION),
+        ("resnet-v2", Self::RESNET_V2),
+        ("timm-resnet", Self::TIMM_RESNET),
+        ("timm-vit", Self::TIMM_VIT),
+        ("hugging-face-vit", Self::HUGGING_FACE_VIT),
+    ];
+
     /// The middle of the resized picture, in bytes.
     pub fn crop(&self, picture: &Picture) -> Picture {
         let (width, height) = match self.size {

@@ -2,7 +2,7 @@
 
 use crate::options::usage;
 use crate::printer::{Align, Grid, bold, number, plural};
-use crate::progress::Talk;
+use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
 use bridged_lab::record::{Outcome, Run};
 use bridged_lab::results::{Folder, Made};
@@ -50,7 +50,14 @@ fn carry_out(study: &Experiment, path: &Path, talk: &Talk) -> Result<()> {
     let threads = rayon::current_num_threads();
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     folder.keep(&Made::now(command, threads), runner.spaces()?.as_ref())?;
-    runner.run(&folder.journal()?, threads, &stages)?;
+    runner.run(&folder.journal()?, threads, &stages).map_err(|error| match error {
+        _ if was_stopped() => {
+            let kept =
+                format!("the runs that ended are in {}; the same command goes on", path.display());
+            anyhow::Error::from(Kept(kept))
+        }
+        error => error.into(),
+    })?;
     print(&folder.runs()?, study, path)
 }
 
