@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 images=(--encoder efficientnet-lite0 --weights "$weights/efficientnet-lite0")
 text=(--encoder sentence-bert --weights "$weights/minilm")
 
-# Two collections: 102 pictures, and 103 names of which 21 belong to a picture here.
+# Two collections: 98 pictures, and 103 names of which 21 belong to a picture here.
 "$bridged" encode images pictures "${images[@]}" -o "$out/x.parquet"
 "$bridged" encode text names.csv "${text[@]}" -o "$out/y.parquet"
 "$bridged" fit --x "$out/x.parquet" --y "$out/y.parquet" --pairs pairs.csv -k 7 -o "$out/emoji.bridged"

