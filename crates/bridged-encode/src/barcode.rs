@@ -14,7 +14,7 @@
 //! Codes of IUPAC and gaps are N, as when the authors read FASTA. A sequence without a word in A, C, G and T is an error
 //! of its row. The body is [`crate::bert`].
 //!
-//! Millan Arias et al. 2026, *BarcodeBERT: Transformers for Biodiversity Analyses*; github.com/bioscan-ml/BarcodeBERT.
+//! Millan Arias et al. 2023, *BarcodeBERT: Transformers for Biodiversity Analyses*; github.com/bioscan-ml/BarcodeBERT.
 
 use crate::bert::{Bert, Config, Pooling};
 use crate::dna::{Gaps, letters};

@@ -104,7 +104,7 @@ pub const ALL: &[Known] = &[
     Known {
         name: "barcodebert",
         of: Modality::Dna,
-        about: "BarcodeBERT: words of DNA barcodes, 768 numbers (Millan Arias et al. 2026)",
+        about: "BarcodeBERT: words of DNA barcodes, 768 numbers (Millan Arias et al. 2023)",
         weights: "Hugging Face has them as bioscan-ml/BarcodeBERT, and so has the repository of its authors",
     },
     Known {
