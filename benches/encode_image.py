@@ -3,7 +3,7 @@
 
     pip install -r tests/golden/requirements.txt
     cargo build --release -p bridged-encode --example bench_image
-    python tests/golden/encode_image.py --real FOLDER
+    tools/encoder_weights.sh FOLDER
     python benches/encode_image.py target/release/examples/bench_image FOLDER [THREADS]
 
 Both sides take turns. Each gives pictures a second of the fastest third of its batches, as other work on the machine
@@ -42,10 +42,8 @@ def rate(batch):
 def main():
     binary, folder = sys.argv[1], pathlib.Path(sys.argv[2]) / "efficientnet-lite0"
     torch.set_num_threads(THREADS)
-    from safetensors.torch import load_file
-
     model = EfficientNet.from_name("efficientnet-lite0")
-    model.load_state_dict(load_file(folder / "model.safetensors"))
+    model.load_state_dict(torch.load(next(folder.glob("*.pth")), map_location="cpu"))
     model.eval()
     prepare = transforms.Compose(
         [
@@ -55,7 +53,8 @@ def main():
             transforms.Normalize([127 / 255] * 3, [128 / 255] * 3),
         ]
     )
-    files = sorted((folder / "pictures").iterdir())
+    photographs = pathlib.Path(__file__).parent / "../tests/golden/photographs"
+    files = sorted(photographs.glob("*.jpg"))
     files = [files[i % len(files)] for i in range(BATCH)]
     pool = ThreadPoolExecutor(THREADS)
 
@@ -71,7 +70,7 @@ def main():
     best = {"bridged": {}, "torch": {}}
     with torch.inference_mode():
         for _ in range(ROUNDS):
-            command = [binary, folder / "model.safetensors", folder / "pictures", str(THREADS)]
+            command = [binary, folder, photographs, str(THREADS)]
             ours = json.loads(subprocess.check_output(command))
             model.to(memory_format=torch.contiguous_format)
             first = rate(lambda: features(model, ready))

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let encoder =
         ImageEncoder::open(Architecture::EfficientNetLite0, Path::new(weights), Output::Features)?;
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?.flatten().map(|f| f.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "jpg"));
     files.sort();
     let files: Vec<PathBuf> = files.into_iter().cycle().take(BATCH).collect();
     let pictures: Result<Vec<_>, _> = files.iter().map(|file| read::open(file)).collect();
