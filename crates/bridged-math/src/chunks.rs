@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// The smallest block worth a task of its own.
-const MIN_BLOCK: usize = 512;
+const MIN_BLOCK: usize = 256;
 /// The most blocks a pass is cut into: it bounds the memory of per-block partial sums.
 const MAX_BLOCKS: usize = 64;
 

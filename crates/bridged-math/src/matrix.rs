@@ -77,31 +77,37 @@ impl Matrix {
     }
 
     /// The number of rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Row `i`.
+    #[inline]
     pub fn row(&self, i: usize) -> &[f32] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
     /// Row `i`, to write into.
+    #[inline]
     pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
 
     /// The whole buffer.
+    #[inline]
     pub fn data(&self) -> &[f32] {
         &self.data
     }
 
     /// The whole buffer, to write into.
+    #[inline]
     pub fn data_mut(&mut self) -> &mut [f32] {
         &mut self.data
     }
@@ -112,6 +118,7 @@ impl Matrix {
     }
 
     /// Borrows it.
+    #[inline]
     pub fn view(&self) -> MatrixRef<'_> {
         MatrixRef { rows: self.rows, cols: self.cols, data: &self.data }
     }
@@ -127,21 +134,25 @@ impl<'a> MatrixRef<'a> {
     }
 
     /// The number of rows.
+    #[inline]
     pub fn rows(self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    #[inline]
     pub fn cols(self) -> usize {
         self.cols
     }
 
     /// Row `i`.
+    #[inline]
     pub fn row(self, i: usize) -> &'a [f32] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
     /// The whole buffer.
+    #[inline]
     pub fn data(self) -> &'a [f32] {
         self.data
     }
@@ -152,6 +163,7 @@ impl<'a> MatrixRef<'a> {
     }
 
     /// Rows `from..to` without a copy.
+    #[inline]
     pub fn slice(self, range: std::ops::Range<usize>) -> MatrixRef<'a> {
         let data = &self.data[range.start * self.cols..range.end * self.cols];
         MatrixRef { rows: range.len(), cols: self.cols, data }
@@ -178,12 +190,11 @@ impl<'a> MatrixRef<'a> {
 
     /// The first entry that is NaN or infinite, as (row, column).
     pub fn first_non_finite(self) -> Option<(usize, usize)> {
-        // A sum of zeros-times-value is NaN exactly if some value is not finite; it vectorises,
-        // where a search with an early exit would not.
+        // Without an early exit inside a block, it vectorises.
         let bad_block = self
             .data
             .chunks(4096)
-            .position(|b| b.iter().fold(0.0f32, |s, v| s + v * 0.0).is_nan())?;
+            .position(|block| block.iter().fold(false, |bad, v| bad | !v.is_finite()))?;
         let at =
             self.data[bad_block * 4096..].iter().position(|v| !v.is_finite())? + bad_block * 4096;
         Some((at / self.cols, at % self.cols))

@@ -18,7 +18,8 @@
 
 use super::assign::AssignRule;
 use super::clustering::{check, unit_rows};
-use super::kmeans::{Run, mean_variance};
+use super::init::Start;
+use super::kmeans::{Run, Scatter};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use bridged_math::distance::{Centres, squared_distance};
@@ -96,12 +97,12 @@ impl Clusterer for BalancedKMeans {
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
-        let variance = mean_variance(rows);
+        let Scatter { mean, sum: scatter } = Scatter::of(rows);
         let lloyd = Lloyd {
             x: rows,
-            mean: rows.mean_row().into_iter().map(|v| v as f32).collect(),
-            scatter: variance * (rows.rows() * rows.cols()) as f64,
-            least_shift: self.tol * variance,
+            mean,
+            scatter,
+            least_shift: self.tol * scatter / rows.data().len() as f64,
             max_iter: self.max_iter,
             metric: self.metric,
         };
@@ -114,9 +115,9 @@ impl Clusterer for BalancedKMeans {
             let seeds: Vec<Seed> =
                 (from..(from + at_once).min(restarts)).map(|r| seed.nth(r)).collect();
             let starts = self.init.starts(rows, self.k, &seeds)?;
-            let trials = starts.into_iter().map(|start| {
-                Trial::new(on_sphere(start, self.metric), Transport::new(bounds.clone()))
-            });
+            let trials = starts
+                .into_iter()
+                .map(|start| Trial::new(start, self.metric, Transport::new(bounds.clone())));
             let before = from as u64 * u64::from(self.max_iter);
             let runs = lloyd.run(trials.collect(), |done| stage.step(before + done))?;
             best = best.into_iter().chain(runs).reduce(Run::better);
@@ -189,11 +190,11 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(centroids: Matrix, transport: Transport) -> Self {
+    fn new(start: Start, metric: Metric, transport: Transport) -> Self {
         Self {
-            moved: vec![true; centroids.rows()],
-            costs: Vec::new(),
-            centroids,
+            moved: vec![start.half_distances.is_none(); start.centroids.rows()],
+            costs: start.half_distances.unwrap_or_default(),
+            centroids: on_sphere(start.centroids, metric),
             transport,
             labels: Vec::new(),
             sums: None,
@@ -203,9 +204,9 @@ impl Trial {
         }
     }
 
-    fn moved_centroids(&self) -> impl Iterator<Item = &f32> {
+    fn append_moved(&self, out: &mut Vec<f32>) {
         let rows = self.centroids.view().iter_rows().zip(&self.moved);
-        rows.filter(|(_, moved)| **moved).flat_map(|(row, _)| row)
+        rows.filter(|(_, moved)| **moved).for_each(|(row, _)| out.extend_from_slice(row));
     }
 }
 
@@ -224,7 +225,11 @@ impl Lloyd<'_> {
                 break;
             }
             self.score(&mut active, &mut scratch);
-            active.par_iter_mut().map(|trial| self.step(trial)).collect::<Result<Vec<()>, _>>()?;
+            active.par_iter_mut().try_for_each(|trial| self.assign(trial))?;
+            if done == 0 {
+                self.first_sums(&mut active);
+            }
+            active.par_iter_mut().for_each(|trial| self.recentre(trial));
             done += active.len() as u64;
             tick(done)?;
         }
@@ -237,8 +242,12 @@ impl Lloyd<'_> {
     /// trials at once.
     fn score(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) {
         let (n, d) = (self.x.rows(), self.x.cols());
-        let moved: Vec<f32> = trials.iter().flat_map(|t| t.moved_centroids()).copied().collect();
+        let mut moved = Vec::new();
+        trials.iter().for_each(|t| t.append_moved(&mut moved));
         let width = moved.len() / d;
+        if width == 0 {
+            return; // The start came with its distances.
+        }
         let moved = Matrix::new(width, d, moved).expect("whole centroids");
         // A fixed shift: a cost does not depend on which other centroids are in the product.
         let centres = Centres::with_shift(moved.view(), self.mean.clone());
@@ -282,31 +291,42 @@ impl Lloyd<'_> {
         });
     }
 
-    /// Assigns the rows and moves the centroids to the means.
-    fn step(&self, trial: &mut Trial) -> Result<(), ClusterError> {
+    /// Gives the rows the cheapest labels, and says whether that is the end.
+    fn assign(&self, trial: &mut Trial) -> Result<(), ClusterError> {
         let k = trial.centroids.rows();
         trial.transport.solve(&trial.costs).map_err(|e| {
             ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
         })?;
         trial.iterations += 1;
-        let sums = match &mut trial.sums {
-            None => {
-                trial.labels = trial.transport.labels().collect();
-                trial.sums.insert(Sums::new(self.x, &trial.labels, k))
-            }
-            Some(sums) => {
-                let moves = moves(&trial.labels, &trial.transport);
-                if gain(&trial.costs, k, &moves) <= 0.0 {
-                    // The labels are still optimal, and the centroids are their means.
-                    trial.converged = true;
-                    trial.finished = true;
-                    return Ok(());
-                }
-                moves.iter().for_each(|m| trial.labels[m.row as usize] = m.to);
-                sums.apply(self.x, &moves);
-                sums
-            }
+        let Some(sums) = &mut trial.sums else {
+            trial.labels = trial.transport.labels().collect();
+            return Ok(());
         };
+        let moves = moves(&trial.labels, &trial.transport);
+        if gain(&trial.costs, k, &moves) <= 0.0 {
+            // The labels are still optimal, and the centroids are their means.
+            trial.converged = true;
+            trial.finished = true;
+            return Ok(());
+        }
+        moves.iter().for_each(|m| trial.labels[m.row as usize] = m.to);
+        sums.apply(self.x, &moves);
+        Ok(())
+    }
+
+    /// The sums of the first labels of all trials, in one pass over the rows.
+    fn first_sums(&self, trials: &mut [&mut Trial]) {
+        let labellings: Vec<&[u32]> = trials.iter().map(|t| &t.labels[..]).collect();
+        let all = Sums::of_each(self.x, &labellings, trials[0].centroids.rows());
+        trials.iter_mut().zip(all).for_each(|(trial, sums)| trial.sums = Some(sums));
+    }
+
+    /// Moves the centroids of a trial that goes on to the means.
+    fn recentre(&self, trial: &mut Trial) {
+        if trial.finished {
+            return;
+        }
+        let sums = trial.sums.as_ref().expect("a trial that was assigned has sums");
         let next = on_sphere(sums.means(), self.metric);
         let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
         for (j, moved) in trial.moved.iter_mut().enumerate() {
@@ -317,7 +337,6 @@ impl Lloyd<'_> {
         let still = !trial.moved.contains(&true);
         trial.finished = still || trial.converged || trial.iterations >= self.max_iter;
         trial.converged |= rests || still;
-        Ok(())
     }
 
     /// Σ ‖row − c‖² = Σ ‖row − m‖² + Σ_j n_j (‖c_j − m‖² − 2 (mean_j − m)·(c_j − m)), which needs no

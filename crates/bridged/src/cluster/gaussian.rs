@@ -184,6 +184,14 @@ impl Densities {
         }
     }
 
+    /// Coefficients (k, 2d) of [x̃, x̃²], constants (k) and shift (d), unless a covariance is full.
+    pub fn diagonal(&self) -> Option<(&[f64], &[f64], &[f64])> {
+        match &self.form {
+            Form::Diagonal { coefficients } => Some((coefficients, &self.constants, &self.shift)),
+            Form::Full { .. } => None,
+        }
+    }
+
     fn feature_width(&self) -> usize {
         match self.form {
             Form::Diagonal { .. } => 2 * self.d,

@@ -9,6 +9,9 @@
 //! a short k-means run and ends when the mean log-likelihood of a row gains less than `tol`. An
 //! iteration costs O(n k d) for spherical and diagonal covariances, O(n k d²) for full ones.
 //!
+//! On large data, spherical and diagonal covariances are found in single precision as long as an
+//! iteration gains much and no component is narrow and far out (`single`); the last steps are in `f64`.
+//!
 //! To every variance on a diagonal `variance_floor` × the mean variance of the columns is added
 //! (scikit-learn adds an absolute `reg_covar`), so that a component on a single row, or more columns
 //! than rows, stay finite in any unit of measurement. A component that loses all weight is put back
@@ -23,8 +26,10 @@ use super::assign::AssignRule;
 use super::clustering::{check, relabel_by_first_appearance};
 use super::gaussian::{Densities, Gaussian, log_sum_exp};
 use super::moments::Moments;
+use super::single::Single;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans};
 use bridged_math::chunks::map_blocks_mut;
+use bridged_math::distance::Centres;
 use bridged_math::linalg::{cholesky, invert_lower, scatter};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use rayon::prelude::*;
@@ -93,6 +98,10 @@ impl Default for GaussianMixture {
 
 /// Iterations of the k-means run that gives the first labels.
 const START_ITERATIONS: u32 = 10;
+/// From so many products a pass on, single precision is worth its rounding…
+const LARGE: usize = 1 << 22;
+/// … until the mean log-likelihood gains less than this: the last steps are taken in `f64`.
+const LEAST_ROUGH_GAIN: f64 = 1e-5;
 /// A component with fewer rows than this has lost all weight.
 const LEAST_COUNT: f64 = 1e-6;
 
@@ -148,9 +157,11 @@ struct Data<'a> {
 impl<'a> Data<'a> {
     fn new(x: MatrixRef<'a>, mixture: &GaussianMixture) -> Self {
         let d = x.cols();
-        let shift = x.mean_row();
+        // A shift without more digits than the data: centred rows are as exact in single precision.
+        let shift: Vec<f64> = x.mean_row().into_iter().map(|m| f64::from(m as f32)).collect();
         let all = Moments::of_labels(x, &vec![0; x.rows()], 1, &shift, 2 * d);
-        let overall: Vec<f64> = all.sums[d..].iter().map(|s| s / x.rows() as f64).collect();
+        let mean = |c: usize| all.sums[c] / x.rows() as f64;
+        let overall: Vec<f64> = (0..d).map(|c| (mean(d + c) - mean(c).powi(2)).max(0.0)).collect();
         let mean = overall.iter().sum::<f64>() / d as f64;
         // Constant data has no unit of its own.
         let floor = mixture.variance_floor * if mean > 0.0 { mean } else { 1.0 };
@@ -181,6 +192,16 @@ impl GaussianMixture {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Vec<u32>, ClusterError> {
+        if let Init::Given(_) = self.init {
+            let given = self.init.centroids(x, self.k, seed)?;
+            let labels = Centres::new(given.view()).nearest(x);
+            let mut sizes = vec![0u32; self.k];
+            labels.iter().for_each(|&l| sizes[l as usize] += 1);
+            if !sizes.contains(&0) {
+                return Ok(labels);
+            }
+            // k-means gives a row to every centroid that is nowhere the nearest.
+        }
         let max_iter = match self.init {
             Init::Given(_) => 1,
             _ => START_ITERATIONS,
@@ -213,15 +234,22 @@ impl GaussianMixture {
         let moments = Moments::of_labels(data.x, labels, k, &data.shift, data.width);
         let mut parameters = self.maximise(data, &moments, &kept);
         let (mut before, mut iterations, mut converged) = (f64::NEG_INFINITY, 0, false);
+        let mut rough = data.x.data().len() * k >= LARGE;
         while iterations < self.max_iter && !converged {
             let densities = parameters.densities(data);
             let keep = (!kept.is_empty()).then_some(&mut kept[..]);
-            let moments = Moments::of_densities(data.x, &densities, k, data.width, keep);
+            let single = if rough { Single::new(&densities, &data.overall) } else { None };
+            let moments = match &single {
+                Some(single) => single.moments(data.x),
+                None => Moments::of_densities(data.x, &densities, k, data.width, keep),
+            };
             parameters = self.maximise(data, &moments, &kept);
             self.reseed_empty(data, &moments.counts, &densities, &mut parameters);
             let log_likelihood = moments.log_likelihood / data.x.rows() as f64;
             iterations += 1;
-            converged = (log_likelihood - before).abs() < self.tol;
+            let gain = (log_likelihood - before).abs();
+            converged = gain < self.tol && (single.is_none() || self.tol >= LEAST_ROUGH_GAIN);
+            rough &= gain >= LEAST_ROUGH_GAIN;
             before = log_likelihood;
             tick()?;
         }
@@ -392,6 +420,7 @@ mod tests {
     use super::*;
     use crate::cluster::testing::{self, on_threads};
     use bridged_math::Silent;
+    use rand::RngExt;
 
     const SHAPES: [Covariance; 3] = [Covariance::Spherical, Covariance::Diagonal, Covariance::Full];
 
@@ -479,6 +508,35 @@ mod tests {
                 on_threads(1, || fit(&x, 5, covariance)),
                 on_threads(4, || fit(&x, 5, covariance))
             );
+        }
+    }
+
+    #[test]
+    fn large_data_in_single_precision_agree_with_double_and_do_not_mind_an_offset() {
+        let (n, d, k) = (21_000, 20, 10);
+        let mut rng = Seed(8).rng();
+        let mut normal = || (0..12).map(|_| rng.random::<f32>()).sum::<f32>() - 6.0;
+        let centres = Matrix::from_fn(k, d, |_, _| normal());
+        let near = Matrix::from_fn(n, d, |i, c| centres.row(i % k)[c] + normal());
+        let far = Matrix::from_fn(n, d, |i, c| near.row(i)[c] + 1e4);
+        // The first iterations are rough, the last ones are not: a tolerance tells them apart.
+        let fit = |x: &Matrix, tol: f64, max_iter: u32| {
+            let init = Init::Given(x.view().select(0..k));
+            let mixture = GaussianMixture { k, init, tol, max_iter, ..Default::default() };
+            mixture.fit(x.view(), Seed(0), &Silent).unwrap()
+        };
+        let rough = on_threads(1, || fit(&near, 1e-3, 100));
+        assert_eq!(rough, on_threads(3, || fit(&near, 1e-3, 100)));
+        assert!(rough.converged);
+        let fine = fit(&near, 1e-9, 400);
+        let offset = fit(&far, 1e-3, 100);
+        let differ = |c: &Clustering| {
+            c.labels.iter().zip(&fine.labels).filter(|(a, b)| a != b).count() as f64 / n as f64
+        };
+        assert!(differ(&rough) < 0.01, "{}", differ(&rough));
+        assert!(differ(&offset) < 0.01, "{}", differ(&offset));
+        for (a, b) in offset.centroids.data().iter().zip(rough.centroids.data()) {
+            assert!((a - 1e4 - b).abs() < 0.02, "{a} {b}");
         }
     }
 

@@ -38,8 +38,21 @@ impl Init {
         k: usize,
         seed: Seed,
     ) -> Result<Matrix, ClusterError> {
-        let mut one = self.starts(x, k, &[seed])?;
-        Ok(one.pop().expect("one start for one seed"))
+        match self {
+            Init::PlusPlus => {
+                Ok(plus_plus(x, None, k, &[seed], Keep::Centroids).remove(0).centroids)
+            }
+            Init::Random => Ok(x.select(index::sample(&mut seed.rng(), x.rows(), k))),
+            Init::Given(given) if (given.rows(), given.cols()) == (k, x.cols()) => {
+                Ok(given.clone())
+            }
+            Init::Given(given) => Err(ClusterError::BadInit {
+                got_rows: given.rows(),
+                got_cols: given.cols(),
+                rows: k,
+                cols: x.cols(),
+            }),
+        }
     }
 
     /// The first centroids of several runs, each what [`Init::centroids`] gives for its seed;
@@ -49,23 +62,14 @@ impl Init {
         x: MatrixRef<'_>,
         k: usize,
         seeds: &[Seed],
-    ) -> Result<Vec<Matrix>, ClusterError> {
-        match self {
-            Init::PlusPlus => Ok(plus_plus(x, None, k, seeds)),
-            Init::Random => {
-                let draw = |seed: &Seed| index::sample(&mut seed.rng(), x.rows(), k);
-                Ok(seeds.iter().map(|seed| x.select(draw(seed))).collect())
-            }
-            Init::Given(given) if (given.rows(), given.cols()) == (k, x.cols()) => {
-                Ok(vec![given.clone(); seeds.len()])
-            }
-            Init::Given(given) => Err(ClusterError::BadInit {
-                got_rows: given.rows(),
-                got_cols: given.cols(),
-                rows: k,
-                cols: x.cols(),
-            }),
+    ) -> Result<Vec<Start>, ClusterError> {
+        if *self == Init::PlusPlus {
+            return Ok(plus_plus(x, None, k, seeds, Keep::Distances));
         }
+        let start = |seed: &Seed| {
+            Ok(Start { centroids: self.centroids(x, k, *seed)?, half_distances: None })
+        };
+        seeds.iter().map(start).collect()
     }
 
     /// The first centroids where row i counts `weights[i]` times; the weights are positive.
@@ -77,7 +81,10 @@ impl Init {
         seed: Seed,
     ) -> Result<Matrix, ClusterError> {
         match self {
-            Init::PlusPlus => Ok(plus_plus(x, Some(weights), k, &[seed]).remove(0)),
+            Init::PlusPlus => {
+                let mut one = plus_plus(x, Some(weights), k, &[seed], Keep::Centroids);
+                Ok(one.remove(0).centroids)
+            }
             Init::Random => {
                 // The k largest of ln(u)/w are a draw without replacement (Efraimidis & Spirakis).
                 let mut rng = seed.rng();
@@ -100,17 +107,37 @@ impl Init {
     }
 }
 
-fn plus_plus(x: MatrixRef<'_>, weights: Option<&[f32]>, k: usize, seeds: &[Seed]) -> Vec<Matrix> {
+/// Where a run starts.
+pub(super) struct Start {
+    pub centroids: Matrix,
+    /// ½‖x − c‖² of every row to each of them, (n, k), where the draw came by it.
+    pub half_distances: Option<Vec<f32>>,
+}
+
+/// What a draw hands back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Centroids,
+    Distances,
+}
+
+fn plus_plus(
+    x: MatrixRef<'_>,
+    weights: Option<&[f32]>,
+    k: usize,
+    seeds: &[Seed],
+    keep: Keep,
+) -> Vec<Start> {
     let sample = 16_384.max(256 * k);
     if x.rows() <= sample {
-        return plus_plus_on(x, weights, k, seeds);
+        return plus_plus_on(x, weights, k, seeds, keep);
     }
     let start = |seed: &Seed| {
         let mut rng = seed.child("sample").rng();
         let mut rows = index::sample(&mut rng, x.rows(), sample).into_vec();
         rows.sort_unstable();
         let weights = weights.map(|w| rows.iter().map(|&i| w[i]).collect::<Vec<f32>>());
-        plus_plus_on(x.select(rows).view(), weights.as_deref(), k, &[*seed])
+        plus_plus_on(x.select(rows).view(), weights.as_deref(), k, &[*seed], Keep::Centroids)
     };
     seeds.iter().flat_map(start).collect()
 }
@@ -120,7 +147,8 @@ fn plus_plus_on(
     weights: Option<&[f32]>,
     k: usize,
     seeds: &[Seed],
-) -> Vec<Matrix> {
+    keep: Keep,
+) -> Vec<Start> {
     let n = x.rows();
     let trials = 2 + (k as f64).ln() as usize;
     let from = Origin::new(x, weights);
@@ -134,8 +162,8 @@ fn plus_plus_on(
                     draw(w, rng.random::<f64>() * w.iter().map(|&w| f64::from(w)).sum::<f64>())
                 }
             };
-            let chosen = vec![first];
-            Draw { rng, chosen, closest: vec![f32::INFINITY; n] }
+            let kept = (keep == Keep::Distances).then(|| vec![0.0; n * k]);
+            Draw { k, rng, chosen: vec![first], closest: vec![f32::INFINITY; n], kept }
         })
         .collect();
     let first: Vec<usize> = draws.iter().map(|d| d.chosen[0]).collect();
@@ -151,14 +179,17 @@ fn plus_plus_on(
             draw.choose(&distances, &candidates, at * trials, trials);
         });
     }
-    draws.into_iter().map(|d| x.select(d.chosen)).collect()
+    let start = |d: Draw| Start { centroids: x.select(d.chosen), half_distances: d.kept };
+    draws.into_iter().map(start).collect()
 }
 
 /// One run's draw under way.
 struct Draw {
+    k: usize,
     rng: Rng,
     chosen: Vec<usize>,
-    closest: Vec<f32>, // (n), the squared distance to the nearest chosen row
+    closest: Vec<f32>,      // (n), the squared distance to the nearest chosen row
+    kept: Option<Vec<f32>>, // (n, k), half the squared distances to the chosen rows
 }
 
 impl Draw {
@@ -193,8 +224,12 @@ impl Draw {
         for (c, row) in self.closest.iter_mut().zip(distances.chunks_exact(width)) {
             *c = c.min(row[at]);
         }
-        let last = self.chosen[self.chosen.len() - 1];
-        self.closest[last] = 0.0;
+        let last = self.chosen.len() - 1;
+        self.closest[self.chosen[last]] = 0.0;
+        if let Some(kept) = &mut self.kept {
+            let rows = kept.chunks_exact_mut(self.k).zip(distances.chunks_exact(width));
+            rows.for_each(|(kept, row)| kept[last] = 0.5 * row[at]);
+        }
     }
 }
 
@@ -271,6 +306,22 @@ mod tests {
     fn duplicates_leave_enough_centroids() {
         let x = Matrix::zeros(5, 3);
         assert_eq!(Init::PlusPlus.centroids(x.view(), 5, Seed(0)).unwrap().rows(), 5);
+    }
+
+    #[test]
+    fn starts_are_those_of_single_draws_and_know_their_distances() {
+        let mut rng = Seed(5).rng();
+        let x = Matrix::from_fn(700, 9, |_, _| 20.0 + rng.random::<f32>());
+        let seeds: Vec<Seed> = (0..4).map(|r| Seed(1).nth(r)).collect();
+        let starts = Init::PlusPlus.starts(x.view(), 6, &seeds).unwrap();
+        for (start, seed) in starts.into_iter().zip(seeds) {
+            assert_eq!(start.centroids, Init::PlusPlus.centroids(x.view(), 6, seed).unwrap());
+            let half = start.half_distances.expect("few rows: no sample was drawn");
+            for (at, h) in half.into_iter().enumerate() {
+                let exact = squared_distance(x.row(at / 6), start.centroids.row(at % 6));
+                assert!((2.0 * f64::from(h) - exact).abs() < 1e-4, "{h} {exact}");
+            }
+        }
     }
 
     #[test]

@@ -249,15 +249,26 @@ fn repair_empty(
     true
 }
 
+/// How far rows lie from their mean.
+pub(super) struct Scatter {
+    pub mean: Vec<f32>,
+    /// Σ ‖row − mean‖².
+    pub sum: f64,
+}
+
+impl Scatter {
+    pub fn of(x: MatrixRef<'_>) -> Self {
+        let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
+        let sums = chunks::map_blocks(x.rows(), |range| {
+            range.map(|i| squared_distance(x.row(i), &mean)).sum::<f64>()
+        });
+        Self { mean, sum: sums.into_iter().sum() }
+    }
+}
+
 /// The mean over the columns of their variance.
 pub(super) fn mean_variance(x: MatrixRef<'_>) -> f64 {
-    let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
-    let total: f64 = chunks::map_blocks(x.rows(), |range| {
-        range.map(|i| squared_distance(x.row(i), &mean)).sum::<f64>()
-    })
-    .into_iter()
-    .sum();
-    total / (x.rows() * x.cols()) as f64
+    Scatter::of(x).sum / x.data().len() as f64
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ mod init;
 mod kmeans;
 mod minibatch;
 mod moments;
+mod single;
+mod softmax;
 mod spectral;
 mod sums;
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    fn zeros(k: usize, width: usize) -> Self {
+    pub fn zeros(k: usize, width: usize) -> Self {
         Self { counts: vec![0.0; k], sums: vec![0.0; k * width], log_likelihood: 0.0 }
     }
 
@@ -89,7 +89,8 @@ impl Moments {
         Self::total(parts, k, width)
     }
 
-    fn total(parts: Vec<Self>, k: usize, width: usize) -> Self {
+    /// Adds parts in order.
+    pub fn total(parts: Vec<Self>, k: usize, width: usize) -> Self {
         parts.into_iter().fold(Self::zeros(k, width), |mut total, part| {
             total.counts.iter_mut().zip(part.counts).for_each(|(t, p)| *t += p);
             total.sums.iter_mut().zip(part.sums).for_each(|(t, p)| *t += p);

@@ -2,7 +2,8 @@
 //!
 //! Late iterations move few rows, so the update step costs O(moved · d) instead of O(n · d). The
 //! columns are cut into fixed blocks that run in parallel; each block adds its rows in row order,
-//! so the sums do not depend on the number of threads.
+//! so the sums do not depend on the number of threads. Several labellings of the same rows are
+//! summed in one pass, which reads each row once for all of them.
 
 use bridged_math::{Matrix, MatrixRef};
 use rayon::prelude::*;
@@ -21,7 +22,7 @@ pub(super) struct Move {
 /// Σ x over the rows of each cluster, and their number.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
-    blocks: Vec<Vec<f64>>, // a block of w columns is (k, w)
+    blocks: Vec<Vec<[f64; BLOCK]>>, // (columns / BLOCK, k); the last block ends with zeros
     sizes: Vec<u32>,
     cols: usize,
 }
@@ -29,16 +30,26 @@ pub(super) struct Sums {
 impl Sums {
     /// The sums of a labelling.
     pub fn new(x: MatrixRef<'_>, labels: &[u32], k: usize) -> Self {
-        let widths = (0..x.cols()).step_by(BLOCK).map(|c| BLOCK.min(x.cols() - c));
-        let blocks = widths.map(|w| vec![0.0; k * w]).collect();
-        let mut sums = Self { blocks, sizes: vec![0; k], cols: x.cols() };
-        labels.iter().for_each(|&l| sums.sizes[l as usize] += 1);
-        sums.for_each_block(|columns, block| {
-            for (i, &label) in labels.iter().enumerate() {
-                add(block, label, &x.row(i)[columns.clone()], 1.0);
-            }
-        });
-        sums
+        Self::of_each(x, &[labels], k).remove(0)
+    }
+
+    /// The sums of several labellings, each what [`Sums::new`] gives.
+    pub fn of_each(x: MatrixRef<'_>, labellings: &[&[u32]], k: usize) -> Vec<Self> {
+        let blocks: Vec<Vec<[f64; BLOCK]>> = (0..x.cols().div_ceil(BLOCK))
+            .into_par_iter()
+            .map(|b| {
+                let mut block = vec![[0.0; BLOCK]; labellings.len() * k];
+                add(&mut block, x, b, Changes::All { labellings, k });
+                block
+            })
+            .collect();
+        let of = |(t, labels): (usize, &&[u32])| {
+            let mut sizes = vec![0; k];
+            labels.iter().for_each(|&l| sizes[l as usize] += 1);
+            let blocks = blocks.iter().map(|block| block[t * k..(t + 1) * k].to_vec()).collect();
+            Self { blocks, sizes, cols: x.cols() }
+        };
+        labellings.iter().enumerate().map(of).collect()
     }
 
     /// Moves rows between clusters.
@@ -47,12 +58,8 @@ impl Sums {
             self.sizes[m.from as usize] -= 1;
             self.sizes[m.to as usize] += 1;
         }
-        self.for_each_block(|columns, block| {
-            for m in moves {
-                let row = &x.row(m.row as usize)[columns.clone()];
-                add(block, m.from, row, -1.0);
-                add(block, m.to, row, 1.0);
-            }
+        self.blocks.par_iter_mut().enumerate().for_each(|(b, block)| {
+            add(block, x, b, Changes::Some(moves));
         });
     }
 
@@ -63,40 +70,77 @@ impl Sums {
 
     /// The mean of each cluster, (k, d).
     pub fn means(&self) -> Matrix {
-        Matrix::from_fn(self.sizes.len(), self.cols, |j, c| {
-            let block = &self.blocks[c / BLOCK];
-            let width = block.len() / self.sizes.len();
-            (block[j * width + c % BLOCK] / f64::from(self.sizes[j].max(1))) as f32
-        })
-    }
-
-    fn for_each_block(&mut self, f: impl Fn(std::ops::Range<usize>, &mut [f64]) + Sync) {
-        let cols = self.cols;
-        self.blocks.par_iter_mut().enumerate().for_each(|(b, block)| {
-            f(b * BLOCK..((b + 1) * BLOCK).min(cols), block);
-        });
+        let mut means = Matrix::zeros(self.sizes.len(), self.cols);
+        for (j, &size) in self.sizes.iter().enumerate() {
+            let size = f64::from(size.max(1));
+            for (means, block) in means.row_mut(j).chunks_mut(BLOCK).zip(&self.blocks) {
+                means.iter_mut().zip(&block[j]).for_each(|(m, s)| *m = (s / size) as f32);
+            }
+        }
+        means
     }
 }
 
-fn add(block: &mut [f64], label: u32, row: &[f32], sign: f64) {
-    let at = label as usize * row.len();
-    let sums = &mut block[at..at + row.len()];
+/// Which rows join and leave which sums.
+#[derive(Clone, Copy)]
+enum Changes<'a> {
+    /// Every row joins its cluster of each labelling; their sums follow one another.
+    All { labellings: &'a [&'a [u32]], k: usize },
+    /// These rows move.
+    Some(&'a [Move]),
+}
+
+/// Makes the changes in the columns of block `b`, in row order.
+fn add(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Changes<'_>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
-        fn add_avx2(sums: &mut [f64], row: &[f32], sign: f64) {
-            add_to(sums, row, sign);
+        fn add_avx2(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Changes<'_>) {
+            add_to(block, x, b, changes);
         }
         // SAFETY: AVX2 was just found. The sums have the same bits with and without.
-        return unsafe { add_avx2(sums, row, sign) };
+        return unsafe { add_avx2(block, x, b, changes) };
     }
-    add_to(sums, row, sign);
+    add_to(block, x, b, changes);
 }
 
 #[inline(always)]
-fn add_to(sums: &mut [f64], row: &[f32], sign: f64) {
-    for (s, &v) in sums.iter_mut().zip(row) {
-        *s += sign * f64::from(v);
+fn add_to(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Changes<'_>) {
+    let columns = b * BLOCK..((b + 1) * BLOCK).min(x.cols());
+    match changes {
+        Changes::All { labellings, k } => {
+            for i in 0..x.rows() {
+                let row = widen(&x.row(i)[columns.clone()]);
+                for (sums, labels) in block.chunks_exact_mut(k).zip(labellings) {
+                    add_row(&mut sums[labels[i] as usize], &row, 1.0);
+                }
+            }
+        }
+        Changes::Some(moves) => {
+            for m in moves {
+                let row = widen(&x.row(m.row as usize)[columns.clone()]);
+                add_row(&mut block[m.from as usize], &row, -1.0);
+                add_row(&mut block[m.to as usize], &row, 1.0);
+            }
+        }
+    }
+}
+
+/// A row of a block in double precision, followed by zeros if it is the last block.
+#[inline(always)]
+fn widen(row: &[f32]) -> [f64; BLOCK] {
+    let mut wide = [0.0; BLOCK];
+    match <&[f32; BLOCK]>::try_from(row) {
+        Ok(row) => (0..BLOCK).for_each(|c| wide[c] = f64::from(row[c])),
+        Err(_) => wide.iter_mut().zip(row).for_each(|(w, &v)| *w = f64::from(v)),
+    }
+    wide
+}
+
+#[inline(always)]
+fn add_row(sums: &mut [f64; BLOCK], row: &[f64; BLOCK], sign: f64) {
+    for c in 0..BLOCK {
+        sums[c] += sign * row[c];
     }
 }
 
