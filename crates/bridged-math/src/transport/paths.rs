@@ -115,9 +115,10 @@ impl<'a> Network<'a> {
     ) -> Self {
         let k = bounds.columns();
         let todo = imbalance.total() as usize;
-        let keep = (4096 / k).clamp(8, 128).max(4 * todo / k);
+        let n = rows.len();
+        let keep = (4096 / k).min(n / (8 * k)).clamp(8, 128).max(4 * todo / k);
         // Rows that are far from every other column are looked at only when paths get that long.
-        let reach = quantile(rows, (32 * todo + 64 * k) as f64 / rows.len() as f64);
+        let reach = quantile(rows, (32 * todo + 64 * k).min(n / 8) as f64 / n as f64);
         let start = prices[..k].to_vec();
         let least = least_moves(costs, rows, k);
         let mut members = vec![Vec::new(); k];
