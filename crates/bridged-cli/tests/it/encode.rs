@@ -89,6 +89,10 @@ fn new_texts_get_the_columns_of_the_vocabulary_that_was_learned() {
     folder.write("c.csv", "id,author,caption\na,me,a dog runs\nb,you,a dog sleeps\nc,me,\n");
     folder.ok("encode text c.csv --encoder tfidf -o y.parquet");
     assert!(folder.text("y.failed.csv").contains("c,there is no text"));
+    let vocabulary = folder.read("y.vocabulary.parquet");
+    folder.write("d.csv", "id,text\na,other words\n");
+    folder.fails(2, "encode text d.csv --encoder tfidf -o y.parquet", &["is there already"]);
+    assert!(folder.read("y.vocabulary.parquet") == vocabulary, "what is refused changes nothing");
     folder.write("new.txt", "the dog swims\n\nhe runs\n");
     folder.ok("encode text new.txt --encoder tfidf --weights y.vocabulary.parquet -o new.parquet");
     let pool = table(&folder, "new.parquet");

@@ -1,6 +1,6 @@
 //! `bridged encode dna`: barcodes and other sequences.
 
-use super::work::{Task, work};
+use super::work::{Task, make_room, work};
 use super::{Columns, Common, encoders, refuse, sources, weights};
 use crate::progress::Talk;
 use anyhow::Result;
@@ -36,6 +36,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    make_room(&args.common)?;
     let name = args.encoder.as_str();
     let asked = json!({"k": args.k, "both_strands": args.both_strands, "weights": args.weights});
     let text = Some(("sequence", String::as_str as fn(&String) -> &str));

@@ -1,6 +1,6 @@
 //! `bridged encode images`: a folder of photographs.
 
-use super::work::{Task, work};
+use super::work::{Task, make_room, work};
 use super::{Common, encoders, sources, weights};
 use crate::options::usage;
 use crate::progress::Talk;
@@ -35,6 +35,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    make_room(&args.common)?;
     let name = args.encoder.as_str();
     let weights = weights(name, args.weights.as_deref())?;
     let source = sources::pictures(&args.photos, talk)?;

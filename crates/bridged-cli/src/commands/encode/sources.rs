@@ -106,7 +106,7 @@ fn read_texts(path: &Path, columns: &Columns) -> Result<bridged_io::Texts> {
             bridged_io::read(path)?.into_texts(columns.id.as_deref(), columns.column.as_deref())?
         );
     }
-    let failed = || format!("`{}` cannot be read as text in UTF-8", path.display());
+    let failed = || format!("`{}` cannot be read", path.display());
     let lines = std::fs::read_to_string(path).with_context(failed)?;
     let texts: Vec<Option<String>> =
         lines.lines().map(|line| (!line.trim().is_empty()).then(|| line.to_string())).collect();

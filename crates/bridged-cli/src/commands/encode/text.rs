@@ -1,6 +1,6 @@
 //! `bridged encode text`: captions, titles, descriptions.
 
-use super::work::{Task, work};
+use super::work::{Task, make_room, work};
 use super::{Columns, Common, encoders, refuse, sources, weights};
 use crate::options::{share, usage};
 use crate::printer::count;
@@ -54,6 +54,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    make_room(&args.common)?;
     let learns = [
         ("min-df", args.min_df.is_some()),
         ("max-df", args.max_df.is_some()),

@@ -39,6 +39,19 @@ struct Loaded<T> {
     content: Result<T, ItemError>,
 }
 
+/// Makes room for the output, or refuses: said before anything is read or written.
+pub fn make_room(common: &Common) -> Result<()> {
+    let (output, part) = (&common.output, Journal::path_for(&common.output));
+    if common.force {
+        return [&part, &failed_path(output)].into_iter().try_for_each(remove);
+    }
+    if output.exists() && !part.exists() {
+        let output = output.display();
+        return Err(usage(format!("`{output}` is there already; --force makes it anew")));
+    }
+    Ok(())
+}
+
 /// Encodes a source into the output, from where an earlier run stopped.
 pub fn work<T, I: ?Sized>(
     task: Task<'_, T>,
@@ -51,14 +64,6 @@ where
 {
     let output = &task.common.output;
     let part = Journal::path_for(output);
-    if task.common.force {
-        [&part, &failed_path(output)].into_iter().try_for_each(remove)?;
-    } else if output.exists() && !part.exists() {
-        return Err(usage(format!(
-            "`{}` is there already; --force makes it anew",
-            output.display()
-        )));
-    }
     let (start, total) = (Instant::now(), source.total);
     let mut asked = json!({"bridged encode": 1, "encoder": encoder.name(), "source": source.path});
     asked
