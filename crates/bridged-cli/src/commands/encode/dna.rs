@@ -1,6 +1,6 @@
 //! `bridged encode dna`: barcodes and other sequences.
 
-use super::work::{Task, make_room, work};
+use super::work::{Carried, Task, make_room, work};
 use super::{Columns, Common, encoders, refuse, sources, weights};
 use crate::progress::Talk;
 use anyhow::Result;
@@ -39,7 +39,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     make_room(&args.common)?;
     let name = args.encoder.as_str();
     let asked = json!({"k": args.k, "both_strands": args.both_strands, "weights": args.weights});
-    let text = Some(("sequence", String::as_str as fn(&String) -> &str));
+    let text = Some(Carried { column: "sequence", text: String::as_str });
     let task = Task { common: &args.common, what: "sequence", block: BLOCK, text, asked };
     if name == "barcodebert" {
         refuse(name, &[("k", args.k.is_some()), ("both-strands", args.both_strands)])?;

@@ -1,6 +1,6 @@
 //! `bridged encode text`: captions, titles, descriptions.
 
-use super::work::{Task, make_room, work};
+use super::work::{Carried, Task, make_room, work};
 use super::{Columns, Common, encoders, refuse, sources, weights};
 use crate::options::{share, usage};
 use crate::printer::count;
@@ -66,7 +66,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         "l2": args.l2, "max_length": args.max_length, "min_df": args.min_df, "max_df": args.max_df,
         "max_features": args.max_features, "stop_words": args.stop_words, "weights": args.weights,
     });
-    let text = Some(("text", String::as_str as fn(&String) -> &str));
+    let text = Some(Carried { column: "text", text: String::as_str });
     let task = Task { common: &args.common, what: "text", block: BLOCK, text, asked };
     if args.encoder == "sentence-bert" {
         refuse(&args.encoder, &learns)?;

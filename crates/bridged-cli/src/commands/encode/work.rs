@@ -28,9 +28,15 @@ pub struct Task<'a, T> {
     /// Items that are read and kept at once.
     pub block: usize,
     /// The column in which items are kept, if they are texts.
-    pub text: Option<(&'static str, fn(&T) -> &str)>,
+    pub text: Option<Carried<T>>,
     /// The options that matter for the vectors.
     pub asked: Value,
+}
+
+/// How items are kept as texts.
+pub struct Carried<T> {
+    pub column: &'static str,
+    pub text: fn(&T) -> &str,
 }
 
 /// An item that was read, or why not.
@@ -182,7 +188,7 @@ where
         match row {
             Ok((content, row)) => {
                 block.vectors.extend(row);
-                block.texts.extend(task.text.map(|(_, text)| text(&content).to_string()));
+                block.texts.extend(task.text.as_ref().map(|t| (t.text)(&content).to_string()));
             }
             Err(reason) if task.common.strict => {
                 bail!("`{id}`: {reason}; without --strict it would be listed and the rest go on")
@@ -228,7 +234,8 @@ fn finish<T, I: ?Sized>(
     }
     let rows =
         journal.blocks()?.filter(|block| !block.as_ref().is_ok_and(|b| b.vectors.is_empty()));
-    let pieces = rows.map(|block| table(&block?, encoder.dim(), task.text.map(|t| t.0), output));
+    let pieces = rows
+        .map(|block| table(&block?, encoder.dim(), task.text.as_ref().map(|t| t.column), output));
     Ok(bridged_io::write_pieces(output, pieces)?)
 }
 
