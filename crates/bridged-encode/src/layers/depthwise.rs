@@ -1,4 +1,4 @@
-//! A depthwise convolution: every channel has a window of its own, y[p, c] = f(Σ_d x[p + d, c] w[d, c] + b[c]).
+//! A depthwise convolution: every channel has a window of its own, `y[p, c] = f(Σ_d x[p + d, c] w[d, c] + b[c])`.
 //!
 //! There are too few products a number for a matrix product. Rows of the output go one after the other over eight
 //! channels at a time, with the sums of eight neighbouring pixels in registers. Cost: pixels · k² · channels.
