@@ -91,16 +91,7 @@ fn few(names: &[String]) -> String {
 }
 
 /// Texts of a table, or the lines of a `.txt` file.
-pub fn texts(path: &Path, columns: &Columns) -> Result<Source<String>> {
-    Ok(in_memory(path, read_texts(path, columns)?))
-}
-
-/// All texts at once, those that are missing left out.
-pub fn all_texts(path: &Path, columns: &Columns) -> Result<Vec<String>> {
-    Ok(read_texts(path, columns)?.texts.into_iter().flatten().collect())
-}
-
-fn read_texts(path: &Path, columns: &Columns) -> Result<bridged_io::Texts> {
+pub fn texts(path: &Path, columns: &Columns) -> Result<bridged_io::Texts> {
     if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
         return Ok(
             bridged_io::read(path)?.into_texts(columns.id.as_deref(), columns.column.as_deref())?
@@ -141,7 +132,8 @@ pub fn sequences(path: &Path, columns: &Columns) -> Result<Source<String>> {
     Ok(Source { path: path.to_path_buf(), total: seen.len(), items: Box::new(items) })
 }
 
-fn in_memory(path: &Path, texts: bridged_io::Texts) -> Source<String> {
+/// Texts that were read already, as items.
+pub fn in_memory(path: &Path, texts: bridged_io::Texts) -> Source<String> {
     let total = texts.ids.len();
     let items = texts.ids.into_iter().zip(texts.texts).map(|(id, text)| {
         let load = move || text.ok_or_else(|| ItemError("there is no text".to_string()));

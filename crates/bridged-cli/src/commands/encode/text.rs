@@ -61,7 +61,6 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         ("max-features", args.max_features.is_some()),
         ("stop-words", args.stop_words),
     ];
-    let source = || sources::texts(&args.texts, &args.columns);
     let asked = json!({
         "l2": args.l2, "max_length": args.max_length, "min_df": args.min_df, "max_df": args.max_df,
         "max_features": args.max_features, "stop_words": args.stop_words, "weights": args.weights,
@@ -71,7 +70,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if args.encoder == "sentence-bert" {
         refuse(&args.encoder, &learns)?;
         let path = weights(&args.encoder, args.weights.as_deref())?;
-        let source = source()?;
+        let texts = sources::texts(&args.texts, &args.columns)?;
         let mut encoder = SentenceBert::open(path)?;
         encoder.normalize = args.l2.unwrap_or(encoder.normalize);
         if let Some(most) = args.max_length {
@@ -82,16 +81,17 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             }
             encoder.max_length = most;
         }
-        return work(task, source, &encoder, talk);
+        return work(task, sources::in_memory(&args.texts, texts), &encoder, talk);
     }
     refuse(&args.encoder, &[("l2", args.l2.is_some()), ("max-length", args.max_length.is_some())])?;
+    let texts = sources::texts(&args.texts, &args.columns)?;
     let vocabulary = match &args.weights {
         Some(path) => {
             refuse("a vocabulary that was learned before", &learns)?;
             read_vocabulary(path)?
         }
         None => {
-            let vocabulary = args.learn(&sources::all_texts(&args.texts, &args.columns)?)?;
+            let vocabulary = args.learn(&texts.texts.iter().flatten().collect::<Vec<_>>())?;
             let path = args.common.output.with_extension("vocabulary.parquet");
             write_vocabulary(&vocabulary, &path)?;
             if !talk.quiet {
@@ -104,11 +104,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             vocabulary
         }
     };
-    work(task, source()?, &vocabulary, talk)
+    work(task, sources::in_memory(&args.texts, texts), &vocabulary, talk)
 }
 
 impl Args {
-    fn learn(&self, texts: &[String]) -> Result<Vocabulary> {
+    fn learn(&self, texts: &[&String]) -> Result<Vocabulary> {
         let tfidf = Tfidf {
             min_df: self.min_df.unwrap_or(1),
             max_df: self.max_df.unwrap_or(1.0),

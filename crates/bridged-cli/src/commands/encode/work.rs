@@ -11,7 +11,7 @@ use crate::printer::{count, number, plural};
 use crate::progress::{Kept, Talk};
 use anyhow::{Context, Result, bail};
 use bridged_encode::{Encoder, ItemError};
-use bridged_io::{Column, ColumnData, Table};
+use bridged_io::{Column, ColumnData, Table, TableError};
 use bridged_math::{Matrix, Stage};
 use serde_json::{Value, json};
 use std::borrow::Borrow;
@@ -200,43 +200,44 @@ where
     Ok(block)
 }
 
-/// Makes the table, and the list of what is not in it.
+/// Makes the table, and the list of what is not in it, in one pass over the journal.
 fn finish<T, I: ?Sized>(
     task: &Task<'_, T>,
     journal: &Journal,
     encoder: &dyn Encoder<I>,
 ) -> Result<()> {
     let output = &task.common.output;
-    let (mut ids, mut reasons, mut encoded) = (Vec::new(), Vec::new(), 0);
-    for block in journal.blocks()? {
-        let block = block?;
-        encoded += block.ids.len() - block.failed.len();
-        for (at, reason) in block.failed {
-            ids.push(Some(block.ids[at].clone()));
-            reasons.push(Some(reason));
+    let (mut ids, mut reasons) = (Vec::new(), Vec::new());
+    let mut note = |block: &Block| {
+        for (at, reason) in &block.failed {
+            ids.push(Some(block.ids[*at].clone()));
+            reasons.push(Some(reason.clone()));
         }
-    }
-    if !ids.is_empty() {
-        let (list, first) = (failed_path(output), reasons[0].clone().unwrap_or_default());
+    };
+    let column = task.text.as_ref().map(|t| t.column);
+    let pieces = journal.blocks()?.filter_map(|block| match block {
+        Ok(block) => {
+            note(&block);
+            let any = !block.vectors.is_empty();
+            any.then(|| table(&block, encoder.dim(), column, output))
+        }
+        Err(error) => Some(Err(error)),
+    });
+    let written = bridged_io::write_pieces(output, pieces);
+    if let Some(Some(first)) = reasons.first().cloned() {
+        let list = failed_path(output);
         let columns = vec![
             Column::new("id", ColumnData::Text(ids)),
             Column::new("reason", ColumnData::Text(reasons)),
         ];
         bridged_io::write(&list, &Table::new(&list, columns)?)?;
-        if encoded == 0 {
+        if let Err(TableError::NoRows { .. }) = written {
             remove(&Journal::path_for(output))?;
-            let list = list.display();
-            bail!(
-                "no {} could be encoded, the first because: {first}; {list} lists all",
-                task.what
-            );
+            let (what, list) = (task.what, list.display());
+            bail!("no {what} could be encoded, the first because: {first}; {list} lists all");
         }
     }
-    let rows =
-        journal.blocks()?.filter(|block| !block.as_ref().is_ok_and(|b| b.vectors.is_empty()));
-    let pieces = rows
-        .map(|block| table(&block?, encoder.dim(), task.text.as_ref().map(|t| t.column), output));
-    Ok(bridged_io::write_pieces(output, pieces)?)
+    Ok(written?)
 }
 
 fn table(block: &Block, dim: usize, text: Option<&str>, output: &Path) -> io::Result<Table> {
