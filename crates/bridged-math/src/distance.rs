@@ -10,6 +10,10 @@
 //! Shifting the centres to their own mean keeps the score small where the data lie far from the
 //! origin, without a shifted copy of the data.
 
+mod some;
+
+pub use some::squared_to_some;
+
 use crate::chunks::map_blocks_mut;
 use crate::linalg::{Accum, View, product};
 use crate::matrix::{Matrix, MatrixRef};

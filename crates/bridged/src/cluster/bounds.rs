@@ -1,47 +1,61 @@
-//! The assignment step of k-means that skips rows which cannot change their centre.
+//! The assignment step of k-means that skips distances which cannot change a row's centre.
 //!
-//! The centres are put into t groups. A row keeps an upper bound u on the distance to its own
-//! centre and, for each group, a lower bound l on the distance to the nearest *other* centre of
-//! that group, both true at the iteration in which they were measured. Now the row's centre is at
-//! most u + ‖c(now) − c(then)‖ away and group g at least l_g − max_{j∈g} ‖c_j(now) − c_j(then)‖; while
-//! the smallest of the latter exceeds the former, the row stays and costs O(t). This is Yinyang
-//! k-means (Ding et al. 2015) with the displacement since the measurement in place of the summed
-//! drifts (the ns-bounds of Newling & Fleuret 2016): skipped rows are not even written to.
+//! The centres are put into t groups, where memory allows one for each centre. A row keeps an upper
+//! bound u on the distance to its own centre and, for each group, a lower bound l on the distance
+//! to the nearest *other* centre of that group, each true at the iteration in which it was
+//! measured. Now the row's centre is at most u + ‖c(now) − c(then)‖ away and group g at least
+//! l_g − max_{j∈g} ‖c_j(now) − c_j(then)‖; only the groups whose bound does not exceed the former can
+//! hold a nearer centre. This is Elkan's k-means (2003), with groups that of Yinyang (Ding et al.
+//! 2015), with the displacement since the measurement in place of the summed drifts (the ns-bounds
+//! of Newling & Fleuret 2016): bounds that hold are not even written to.
 //!
-//! A row that fails first measures its own centre again, O(d); if that does not save it, it is
-//! gathered with others into a tile whose scores are one matrix product. Rounding errors of the
-//! product are inside the bounds, and centres that they cannot tell apart are measured in f64, so
-//! the labels are those of a full pass, whatever tile a row is in.
+//! A row with suspect groups first measures its own centre again, O(d), which clears most of them.
+//! The centres of those that remain are measured one by one; if they are many, the row is gathered
+//! with others into a tile whose scores to all centres are one matrix product. Rounding errors are
+//! inside the bounds, and centres that they cannot tell apart are measured in f64, so the labels are
+//! those of a full pass, whatever way a row took.
 
 use super::sums::Move;
-use bridged_math::distance::{Centres, squared_distance};
+use bridged_math::distance::{Centres, squared_distance, squared_to_some};
 use bridged_math::{Matrix, MatrixRef, chunks};
 use rayon::prelude::*;
 
 /// Rows gathered for one matrix product.
-const TILE: usize = 256;
-/// The most groups: their bounds are the memory that pruning takes, 4 bytes a row and group.
-const MAX_GROUPS: usize = 32;
-/// The most earlier sets of centres that are remembered; older measurements are made anew.
-const MAX_HISTORY: usize = 128;
+const TILE: usize = 128;
+/// Bytes that a bound takes: the distance, and when it was measured.
+const BOUND: usize = 5;
+/// The fewest and the most groups where there are too many centres for a bound each.
+const GROUPS: (usize, usize) = (8, 32);
+/// The most earlier sets of centres that are remembered: what a `u8` can number.
+const MAX_HISTORY: usize = 256;
+/// Distances one by one cost about twice those of a product: from this share of the centres on, a
+/// row is measured against all of them.
+const MANY: f32 = 0.5;
+/// Rows of a block that are looked at to see whether bounds are worth a look at the others.
+const PROBES: usize = 32;
 
-/// The iteration of a measurement that was not made.
-const NEVER: u32 = u32::MAX;
-
-/// Whether rows may be skipped.
+/// Whether distances may be skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pruning {
     On,
     Off,
 }
 
-/// What is known of one row.
+/// What is known of one row besides the bounds of the groups. Bounds hold at an entry of the history.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     label: u32,
-    upper: f32,
-    upper_at: u32, // iteration in which `upper` was measured
-    lower_at: u32, // iteration in which its group bounds were measured
+    upper: f32, // on the distance to its own centre
+    other: f32, // below the distance to every other centre: the least of the groups
+    upper_at: u8,
+    other_at: u8,
+}
+
+impl Row {
+    /// Nothing is known but the centre.
+    fn unknown(label: u32, now: u8) -> Self {
+        Self { label, upper: f32::INFINITY, other: 0.0, upper_at: now, other_at: now }
+    }
 }
 
 /// Labels of n rows that follow k moving centres.
@@ -52,6 +66,7 @@ pub(super) struct Assigner<'a> {
     base: Vec<f32>,   // (n), ‖x − shift‖²
     rows: Vec<Row>,   // (n)
     lower: Vec<f32>,  // (n, t)
+    since: Vec<u8>,   // (n, t): the entries of the history at which `lower` was measured
     groups: usize,    // t; internal position p is in group p % t
     history: History, // in internal order
     pruning: Pruning,
@@ -61,8 +76,7 @@ pub(super) struct Assigner<'a> {
 impl<'a> Assigner<'a> {
     /// Prepares for centres that start at `start`.
     pub fn new(x: MatrixRef<'a>, start: MatrixRef<'_>, pruning: Pruning) -> Self {
-        let k = start.rows();
-        let groups = (k / 8).next_multiple_of(8).clamp(8, MAX_GROUPS);
+        let groups = groups_for(start.rows(), x.cols());
         let shift: Vec<f32> = start.mean_row().into_iter().map(|v| v as f32).collect();
         let mut base = vec![0.0f32; x.rows()];
         chunks::map_blocks_mut(&mut base, 1, |range, out| {
@@ -76,10 +90,11 @@ impl<'a> Assigner<'a> {
             shift,
             order: group_similar(start, groups),
             base,
-            rows: vec![Row { label: 0, upper: 0.0, upper_at: 0, lower_at: 0 }; x.rows()],
+            rows: vec![Row::unknown(0, 0); x.rows()],
             lower: vec![0.0; bounds],
+            since: vec![0; bounds],
             groups,
-            history: History::default(),
+            history: History::new(groups),
             pruning,
             // Rounding of a product of d terms, with room to spare.
             epsilon: f32::EPSILON * (8.0 + (x.cols() as f32).sqrt()),
@@ -93,11 +108,13 @@ impl<'a> Assigner<'a> {
 
     /// Assigns every row to the nearest of `centroids` and returns the rows that moved, in order.
     pub fn assign(&mut self, centroids: MatrixRef<'_>) -> Vec<Move> {
-        let first = self.history.is_empty();
+        let full = self.history.is_empty() || self.pruning == Pruning::Off;
+        if self.history.is_full() {
+            self.forget();
+        }
         let internal = centroids.select(self.order.iter().map(|&j| j as usize));
         let centres = Centres::with_shift(internal.view(), self.shift.clone());
-        self.history.push(internal, self.groups);
-        let full = first || self.pruning == Pruning::Off;
+        self.history.push(internal);
         let pass = Pass {
             x: self.x,
             base: &self.base,
@@ -106,23 +123,23 @@ impl<'a> Assigner<'a> {
             history: &self.history,
             groups: self.groups,
             epsilon: self.epsilon,
-            pruning: self.pruning,
         };
         let len = chunks::block_len(self.x.rows());
-        let lower_len = if self.pruning == Pruning::On { len * self.groups } else { 1 };
-        let mut lowers: Vec<&mut [f32]> = self.lower.chunks_mut(lower_len).collect();
-        lowers.resize_with(self.rows.len().div_ceil(len), Default::default);
+        let blocks = self.rows.len().div_ceil(len);
+        let bounds = Bounds::blocks(&mut self.lower, &mut self.since, self.groups, len, blocks);
         let moves: Vec<Vec<Move>> = self
             .rows
             .par_chunks_mut(len)
-            .zip(lowers)
+            .zip(bounds)
             .enumerate()
-            .map(|(b, (rows, lower))| {
-                if full {
-                    pass.measure_all(b * len, rows, lower)
+            .map(|(b, (rows, bounds))| {
+                let mut block = Block { pass: &pass, start: b * len, rows, bounds, moves: vec![] };
+                if full || block.is_hopeless() {
+                    block.measure_all()
                 } else {
-                    pass.measure_some(b * len, rows, lower)
+                    block.measure_some()
                 }
+                block.moves
             })
             .collect();
         let mut moves = moves.concat();
@@ -135,9 +152,71 @@ impl<'a> Assigner<'a> {
     /// Puts a row into another cluster, whatever the distances say; it is measured anew next time.
     pub fn force(&mut self, m: Move) {
         let position = self.order.iter().position(|&j| j == m.to).expect("a known centre") as u32;
-        // Its bounds leave out its old centre, which is now another one: they are void.
-        self.rows[m.row as usize] =
-            Row { label: position, upper: f32::INFINITY, upper_at: NEVER, lower_at: NEVER };
+        let (row, t) = (m.row as usize, self.groups);
+        self.rows[row] = Row::unknown(position, self.history.now());
+        if self.pruning == Pruning::On {
+            // Its bounds leave out its old centre, which is now another one: they are void.
+            self.lower[row * t..(row + 1) * t].fill(0.0);
+        }
+    }
+
+    /// Brings every bound up to the latest centres, so that the earlier ones can go.
+    fn forget(&mut self) {
+        let (history, t) = (&self.history, self.groups);
+        self.rows.par_iter_mut().for_each(|row| {
+            row.upper = history.upper(row);
+            row.other -= history.all_moved(row.other_at);
+            (row.upper_at, row.other_at) = (0, 0);
+        });
+        let bounds = self.lower.par_chunks_mut(t).zip(self.since.par_chunks_mut(t));
+        bounds.for_each(|(lower, since)| {
+            for g in 0..lower.len() {
+                lower[g] -= history.group_moved[usize::from(since[g]) * t + g];
+                since[g] = 0;
+            }
+        });
+        self.history.keep_latest();
+    }
+}
+
+/// One group for each centre while the bounds take at most a third of what the rows do, or fewer.
+fn groups_for(k: usize, cols: usize) -> usize {
+    let affordable = cols * size_of::<f32>() / 3 / BOUND;
+    let few = (k / 8).next_multiple_of(8).clamp(GROUPS.0, GROUPS.1);
+    k.min(affordable.max(few))
+}
+
+/// The lower bounds of a block of rows; without any when nothing is to be skipped.
+struct Bounds<'b> {
+    lower: &'b mut [f32],
+    since: &'b mut [u8],
+    groups: usize,
+}
+
+impl<'b> Bounds<'b> {
+    /// Those of `count` blocks of `len` rows.
+    fn blocks(
+        lower: &'b mut [f32],
+        since: &'b mut [u8],
+        groups: usize,
+        len: usize,
+        count: usize,
+    ) -> Vec<Self> {
+        let size = len * groups;
+        let parts = lower.chunks_mut(size).zip(since.chunks_mut(size));
+        let mut blocks: Vec<Self> =
+            parts.map(|(lower, since)| Self { lower, since, groups }).collect();
+        blocks.resize_with(count, || Self { lower: &mut [], since: &mut [], groups });
+        blocks
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lower.is_empty()
+    }
+
+    fn of(&mut self, i: usize) -> (&mut [f32], &mut [u8]) {
+        let range = i * self.groups..(i + 1) * self.groups;
+        (&mut self.lower[range.clone()], &mut self.since[range])
     }
 }
 
@@ -150,205 +229,320 @@ struct Pass<'p> {
     history: &'p History,
     groups: usize,
     epsilon: f32,
-    pruning: Pruning,
 }
 
 impl Pass<'_> {
-    fn measure_all(&self, start: usize, rows: &mut [Row], lower: &mut [f32]) -> Vec<Move> {
-        let mut moves = Vec::new();
-        self.centres.for_each_scores(self.x.slice(start..start + rows.len()), |i, scores| {
-            self.settle(
-                start + i,
-                scores,
-                &mut rows[i],
-                bounds_of(lower, i, self.groups),
-                &mut moves,
-            );
-        });
-        moves
-    }
-
-    fn measure_some(&self, start: usize, rows: &mut [Row], lower: &mut [f32]) -> Vec<Move> {
-        let (d, k) = (self.x.cols(), self.centres.len());
-        let mut moves = Vec::new();
-        let mut waiting: Vec<usize> = Vec::with_capacity(TILE);
-        let mut tile = vec![0.0f32; TILE.min(rows.len()) * d];
-        let mut scores = vec![0.0f32; TILE.min(rows.len()) * k];
-        let mut flush = |waiting: &mut Vec<usize>, rows: &mut [Row], lower: &mut [f32]| {
-            let m = waiting.len();
-            for (slot, &i) in tile.chunks_exact_mut(d).zip(waiting.iter()) {
-                slot.copy_from_slice(self.x.row(start + i));
-            }
-            let gathered = MatrixRef::new(m, d, &tile[..m * d]).expect("the tile has m rows");
-            self.centres.scores(gathered, &mut scores[..m * k]);
-            for (&i, s) in waiting.iter().zip(scores.chunks_exact(k)) {
-                let bounds = bounds_of(lower, i, self.groups);
-                self.settle(start + i, s, &mut rows[i], bounds, &mut moves);
-            }
-            waiting.clear();
-        };
-        for i in 0..rows.len() {
-            let bounds = &lower[i * self.groups..(i + 1) * self.groups];
-            if self.stays(start + i, &mut rows[i], bounds) {
-                continue;
-            }
-            waiting.push(i);
-            if waiting.len() == TILE {
-                flush(&mut waiting, rows, lower);
-            }
-        }
-        flush(&mut waiting, rows, lower);
-        moves
-    }
-
-    /// Whether the bounds prove that the row keeps its centre.
-    fn stays(&self, i: usize, row: &mut Row, bounds: &[f32]) -> bool {
-        let Some(away) = self.history.group_displacements(row.lower_at) else { return false };
-        let mut nearest_other = f32::INFINITY;
-        for (l, a) in bounds.iter().zip(away) {
-            nearest_other = nearest_other.min(l - a);
-        }
-        if nearest_other <= 0.0 {
-            return false;
-        }
-        let limit = nearest_other * nearest_other - 2.0 * self.slack(i);
-        let moved = self.history.displacement(row.upper_at, row.label).unwrap_or(f32::INFINITY);
-        let upper = row.upper + moved;
-        if upper * upper < limit {
-            return true;
-        }
-        let own = self.history.latest().row(row.label as usize);
-        let exact = distance_f32(self.x.row(i), own);
-        row.upper = (exact + self.slack(i)).sqrt();
-        row.upper_at = self.history.now();
-        row.upper * row.upper < limit
-    }
-
-    /// Takes the nearest centre by freshly computed scores and renews the bounds.
-    fn settle(
-        &self,
-        i: usize,
-        scores: &[f32],
-        row: &mut Row,
-        lower: &mut [f32],
-        moves: &mut Vec<Move>,
-    ) {
-        let t = self.groups;
-        let nearest = group_minima(scores, t);
-        let best = nearest[..t].iter().copied().fold(f32::INFINITY, f32::min);
-        let mut position =
-            scores.iter().position(|&s| s == best).expect("the minimum is one of them");
-        let mut others = without(nearest, scores, position, t);
-        let slack = self.slack(i);
-        // ‖x‖² + 2 × score is a squared distance, so this much of a score is in doubt.
-        let doubt = best + slack;
-        if others[..t].iter().any(|&s| s <= doubt) {
-            position = self.nearest_exactly(i, scores, doubt);
-            others = without(nearest, scores, position, t);
-        }
-        if position as u32 != row.label {
-            moves.push(Move { row: i as u32, from: row.label, to: position as u32 });
-        }
-        row.label = position as u32;
-        if self.pruning == Pruning::Off {
-            return;
-        }
-        let base = self.base[i];
-        row.upper = (base + 2.0 * scores[position] + slack).max(0.0).sqrt();
-        row.upper_at = self.history.now();
-        row.lower_at = self.history.now();
-        for (l, &s) in lower.iter_mut().zip(&others[..t]) {
-            *l = (base + 2.0 * s - slack).max(0.0).sqrt();
-        }
-    }
-
-    /// The nearest by distances in f64 among the centres whose score is at most `doubt`; of equals
-    /// the first.
-    fn nearest_exactly(&self, i: usize, scores: &[f32], doubt: f32) -> usize {
-        let to = |&p: &usize| squared_distance(self.x.row(i), self.history.latest().row(p));
-        (0..scores.len())
-            .filter(|&p| scores[p] <= doubt)
-            .min_by(|a, b| to(a).total_cmp(&to(b)))
-            .expect("the best score is below the doubt")
-    }
-
     /// A bound on the rounding error of a squared distance of row i.
     fn slack(&self, i: usize) -> f32 {
         self.epsilon * (self.base[i] + self.radius * self.radius)
     }
-}
 
-/// The lowest score of each of t groups. Group g holds positions g, g + t, g + 2t, …: one vertical
-/// minimum over slices of t.
-fn group_minima(scores: &[f32], t: usize) -> [f32; MAX_GROUPS] {
-    let mut nearest = [f32::INFINITY; MAX_GROUPS];
-    for slice in scores.chunks(t) {
-        for (n, &s) in nearest[..t].iter_mut().zip(slice) {
-            *n = n.min(s);
-        }
+    /// How far a centre must be from row i to be certainly further than `upper`.
+    fn reach(&self, i: usize, upper: f32) -> f32 {
+        (upper * upper + 2.0 * self.slack(i)).sqrt()
     }
-    nearest
-}
 
-/// The minima of the groups when the centre at `position` is left out.
-fn without(
-    mut nearest: [f32; MAX_GROUPS],
-    scores: &[f32],
-    position: usize,
-    t: usize,
-) -> [f32; MAX_GROUPS] {
-    let group = position % t;
-    let others = scores.iter().enumerate().skip(group).step_by(t).filter(|&(p, _)| p != position);
-    nearest[group] = others.map(|(_, &s)| s).fold(f32::INFINITY, f32::min);
-    nearest
-}
-
-fn bounds_of(lower: &mut [f32], i: usize, groups: usize) -> &mut [f32] {
-    if lower.is_empty() { lower } else { &mut lower[i * groups..(i + 1) * groups] }
-}
-
-/// ‖a − b‖² in `f32`, with sixteen running sums.
-fn distance_f32(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 16];
-    let (a16, b16) = (a.chunks_exact(16), b.chunks_exact(16));
-    let rest: f32 =
-        a16.remainder().iter().zip(b16.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
-    for (x, y) in a16.zip(b16) {
-        for lane in 0..16 {
-            let d = x[lane] - y[lane];
-            sums[lane] += d * d;
-        }
+    /// The squared distance of row i to each of some centres, within the slack.
+    fn squared(&self, i: usize, positions: &[u32], out: &mut [f32]) {
+        squared_to_some(self.x.row(i), self.history.latest().view(), positions, out);
     }
-    sums.iter().sum::<f32>() + rest
+
+    /// The nearest by distances in f64 among some centres; of equals the first.
+    fn nearest_exactly(&self, i: usize, positions: impl Iterator<Item = u32>) -> u32 {
+        let to = |&p: &u32| squared_distance(self.x.row(i), self.history.latest().row(p as usize));
+        let nearest = positions.min_by(|a, b| to(a).total_cmp(&to(b)).then(a.cmp(b)));
+        nearest.expect("the nearest is one of them")
+    }
+}
+
+/// A block of rows in the hands of one thread.
+struct Block<'b, 'p> {
+    pass: &'b Pass<'p>,
+    start: usize, // the number of its first row
+    rows: &'b mut [Row],
+    bounds: Bounds<'b>,
+    moves: Vec<Move>,
+}
+
+/// Buffers for one row after the other.
+struct Scratch {
+    low: Vec<f32>,       // (t), the lower bounds as of now
+    suspects: Vec<u32>,  // groups that may hold a nearer centre
+    positions: Vec<u32>, // the row's own centre, and those of the suspects
+    squared: Vec<f32>,   // how far they are
+}
+
+impl Scratch {
+    fn new(groups: usize) -> Self {
+        Self { low: vec![0.0; groups], suspects: vec![], positions: vec![], squared: vec![] }
+    }
+}
+
+impl Block<'_, '_> {
+    /// Whether most rows, by a look at some, would have to be measured against all centres.
+    fn is_hopeless(&mut self) -> bool {
+        let step = self.rows.len().div_ceil(PROBES);
+        let mut scratch = Scratch::new(self.pass.groups);
+        let probes = (0..self.rows.len()).step_by(step);
+        let all = probes.len();
+        let many = probes.filter(|&i| {
+            self.suspect(i, &mut scratch);
+            self.are_many(&scratch)
+        });
+        2 * many.count() > all
+    }
+
+    fn are_many(&self, scratch: &Scratch) -> bool {
+        scratch.suspects.len() as f32 > MANY * self.pass.groups as f32
+    }
+
+    fn measure_all(&mut self) {
+        let (pass, start) = (self.pass, self.start);
+        pass.centres.for_each_scores(pass.x.slice(start..start + self.rows.len()), |i, scores| {
+            self.settle(i, scores);
+        });
+    }
+
+    fn measure_some(&mut self) {
+        let (x, k) = (self.pass.x, self.pass.centres.len());
+        let d = x.cols();
+        let mut waiting: Vec<usize> = Vec::with_capacity(TILE);
+        let mut tile = vec![0.0f32; TILE.min(self.rows.len()) * d];
+        let mut scores = vec![0.0f32; TILE.min(self.rows.len()) * k];
+        let mut scratch = Scratch::new(self.pass.groups);
+        let mut flush = |block: &mut Self, waiting: &mut Vec<usize>| {
+            let m = waiting.len();
+            for (slot, &i) in tile.chunks_exact_mut(d).zip(waiting.iter()) {
+                slot.copy_from_slice(x.row(block.start + i));
+            }
+            let gathered = MatrixRef::new(m, d, &tile[..m * d]).expect("the tile has m rows");
+            block.pass.centres.scores(gathered, &mut scores[..m * k]);
+            for (&i, scores) in waiting.iter().zip(scores.chunks_exact(k)) {
+                block.settle(i, scores);
+            }
+            waiting.clear();
+        };
+        for i in self.doubtful().into_iter().map(|i| i as usize) {
+            let own = self.suspect(i, &mut scratch);
+            if self.are_many(&scratch) {
+                waiting.push(i);
+            } else if !scratch.suspects.is_empty() {
+                self.measure(i, own, &mut scratch);
+            }
+            if waiting.len() == TILE {
+                flush(self, &mut waiting);
+            }
+        }
+        flush(self, &mut waiting);
+        self.moves.sort_unstable_by_key(|m| m.row);
+    }
+
+    /// The rows that might move, as far as one bound on all other centres tells.
+    fn doubtful(&self) -> Vec<u32> {
+        let history = self.pass.history;
+        let doubtful = |&i: &u32| {
+            let row = &self.rows[i as usize];
+            let (upper, other) = (history.upper(row), row.other - history.all_moved(row.other_at));
+            let slack = self.pass.slack(self.start + i as usize);
+            other <= 0.0 || other * other <= upper * upper + 2.0 * slack
+        };
+        (0..self.rows.len() as u32).filter(doubtful).collect()
+    }
+
+    /// Finds the groups that may hold a nearer centre. If there are any, the squared distance to
+    /// the row's own centre was measured and is returned.
+    fn suspect(&mut self, i: usize, scratch: &mut Scratch) -> f32 {
+        let (pass, at, row) = (self.pass, self.start + i, &mut self.rows[i]);
+        let history = pass.history;
+        let reach = pass.reach(at, history.upper(row));
+        scratch.suspects.clear();
+        let (lower, since) = self.bounds.of(i);
+        row.other = history.bring_up(lower, since, &mut scratch.low);
+        row.other_at = history.now();
+        if row.other > reach {
+            return f32::NAN;
+        }
+        let mut own = [0.0];
+        pass.squared(at, &[row.label], &mut own);
+        let [own] = own;
+        row.upper = (own + pass.slack(at)).sqrt();
+        row.upper_at = history.now();
+        let reach = pass.reach(at, row.upper);
+        if row.other <= reach {
+            at_most(&scratch.low, reach, &mut scratch.suspects);
+        }
+        own
+    }
+
+    /// Takes the nearest of the row's own centre, at the squared distance `own`, and those of the
+    /// suspect groups.
+    fn measure(&mut self, i: usize, own: f32, scratch: &mut Scratch) {
+        let (pass, at) = (self.pass, self.start + i);
+        let (t, k, now) = (pass.groups, pass.centres.len() as u32, pass.history.now());
+        let (slack, label) = (pass.slack(at), self.rows[i].label);
+        let Scratch { low, suspects, positions, squared } = scratch;
+        positions.clear();
+        positions.push(label);
+        for &g in suspects.iter() {
+            positions.extend((g..k).step_by(t).filter(|&p| p != label));
+            low[g as usize] = f32::INFINITY;
+        }
+        squared.resize(positions.len(), 0.0);
+        squared[0] = own;
+        pass.squared(at, &positions[1..], &mut squared[1..]);
+        let (best, close) = least_and_close(squared, 2.0 * slack);
+        let mut nearest = best;
+        if close > 1 {
+            let doubt = squared[best] + 2.0 * slack;
+            let close = positions.iter().zip(&*squared).filter(|m| *m.1 <= doubt).map(|m| *m.0);
+            let position = pass.nearest_exactly(at, close);
+            nearest = positions.iter().position(|&p| p == position).expect("one of them");
+        }
+        let (position, upper) = (positions[nearest], squared[nearest]);
+        // The row's own centre is another one if it is left, and else none of a group's others.
+        squared[nearest] = f32::INFINITY;
+        for (&p, &squared) in positions.iter().zip(&*squared) {
+            let bound = &mut low[p as usize % t];
+            *bound = lesser(*bound, (squared - slack).max(0.0).sqrt());
+        }
+        let (lower, since) = self.bounds.of(i);
+        // The centre that it leaves is another one from now on.
+        let left = (position != label).then_some(label % t as u32);
+        for g in suspects.iter().copied().chain(left) {
+            (lower[g as usize], since[g as usize]) = (low[g as usize], now);
+        }
+        if position != label {
+            self.moves.push(Move { row: at as u32, from: label, to: position });
+        }
+        self.rows[i] = Row {
+            label: position,
+            upper: (upper + slack).sqrt(),
+            other: least(low),
+            upper_at: now,
+            other_at: now,
+        };
+    }
+
+    /// Takes the nearest centre by the scores of all and renews the bounds.
+    fn settle(&mut self, i: usize, scores: &[f32]) {
+        let (pass, at) = (self.pass, self.start + i);
+        let (t, now, slack) = (pass.groups, pass.history.now(), pass.slack(at));
+        // ‖x‖² + 2 × score is a squared distance, so this much of a score is in doubt.
+        let (best, close) = least_and_close(scores, slack);
+        let mut position = best as u32;
+        if close > 1 {
+            let doubt = scores[best] + slack;
+            let close = (0u32..).zip(scores).filter(|s| *s.1 <= doubt).map(|s| s.0);
+            position = pass.nearest_exactly(at, close);
+        }
+        let label = std::mem::replace(&mut self.rows[i].label, position);
+        if position != label {
+            self.moves.push(Move { row: at as u32, from: label, to: position });
+        }
+        if self.bounds.is_empty() {
+            return;
+        }
+        let base = pass.base[at];
+        let upper = (base + 2.0 * scores[position as usize] + slack).max(0.0).sqrt();
+        let (lower, since) = self.bounds.of(i);
+        since.fill(now);
+        lower.fill(f32::INFINITY);
+        for slice in scores.chunks(t) {
+            lower.iter_mut().zip(slice).for_each(|(l, &s)| *l = lesser(*l, s));
+        }
+        let group = position as usize % t;
+        let others = scores.iter().enumerate().skip(group).step_by(t);
+        lower[group] = others
+            .filter(|&(p, _)| p != position as usize)
+            .fold(f32::INFINITY, |least, (_, &s)| least.min(s));
+        lower.iter_mut().for_each(|l| *l = (base + 2.0 * *l - slack).max(0.0).sqrt());
+        let other = least(lower);
+        self.rows[i] = Row { label: position, upper, other, upper_at: now, other_at: now };
+    }
+}
+
+/// The lesser of two numbers. Unlike `f32::min` it is one instruction, because it does not care for
+/// NaN, which does not occur here.
+#[inline(always)]
+fn lesser(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+/// The least of some numbers; infinite if there are none.
+#[inline]
+fn least(values: &[f32]) -> f32 {
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut least = [f32::INFINITY; 8];
+    for eight in eights {
+        (0..8).for_each(|lane| least[lane] = lesser(eight[lane], least[lane]));
+    }
+    least.iter().chain(rest).fold(f32::INFINITY, |a, &b| lesser(b, a))
+}
+
+/// The position of the least number, the first of equals, and how many are within `doubt` of it.
+fn least_and_close(values: &[f32], doubt: f32) -> (usize, usize) {
+    let least = least(values);
+    let position = values.iter().position(|&v| v == least).expect("the least is one of them");
+    let mut close = 0u32;
+    values.iter().for_each(|&v| close += u32::from(v <= least + doubt));
+    (position, close as usize)
+}
+
+/// The positions of the numbers that are at most `limit`, in order.
+fn at_most(values: &[f32], limit: f32, out: &mut Vec<u32>) {
+    out.clear();
+    let mut from = 0;
+    for eight in values.chunks(8) {
+        let mut mask = 0u32;
+        (0..eight.len()).for_each(|lane| mask |= u32::from(eight[lane] <= limit) << lane);
+        while mask != 0 {
+            out.push(from + mask.trailing_zeros());
+            mask &= mask - 1;
+        }
+        from += 8;
+    }
 }
 
 /// The centres of earlier iterations and how far they are from those of now.
-#[derive(Default)]
 struct History {
-    first: u32,              // the iteration of the oldest entry
-    centres: Vec<Matrix>,    // one (k, d) an iteration
-    moved: Vec<Vec<f32>>,    // (k): ‖c_j(now) − c_j(then)‖, rounded up
-    by_group: Vec<Vec<f32>>, // (t): their maxima
+    centres: Vec<Matrix>,  // one (k, d) an iteration
+    moved: Vec<Vec<f32>>,  // (k) for each: ‖c_j(now) − c_j(then)‖, rounded up
+    group_moved: Vec<f32>, // (iterations, t): the largest of each group
+    all_moved: Vec<f32>,   // the largest of all
+    groups: usize,         // t
 }
 
 impl History {
+    fn new(groups: usize) -> Self {
+        Self { centres: vec![], moved: vec![], group_moved: vec![], all_moved: vec![], groups }
+    }
+
     fn is_empty(&self) -> bool {
         self.centres.is_empty()
     }
 
-    fn now(&self) -> u32 {
-        self.first + self.centres.len() as u32 - 1
+    fn is_full(&self) -> bool {
+        self.centres.len() == MAX_HISTORY
+    }
+
+    /// The entry of the latest centres.
+    fn now(&self) -> u8 {
+        (self.centres.len() - 1) as u8
     }
 
     fn latest(&self) -> &Matrix {
         self.centres.last().expect("a pass has centres")
     }
 
-    fn push(&mut self, centres: Matrix, groups: usize) {
-        if self.centres.len() == MAX_HISTORY {
-            self.centres.remove(0);
-            self.first += 1;
-        }
+    fn keep_latest(&mut self) {
+        let before = self.centres.len() - 1;
+        self.centres.drain(..before);
+        self.moved.drain(..before);
+        self.group_moved.drain(..before * self.groups);
+        self.all_moved.drain(..before);
+    }
+
+    fn push(&mut self, centres: Matrix) {
         self.centres.push(centres);
         let now = self.latest();
         self.moved = self
@@ -359,27 +553,68 @@ impl History {
                 distances.map(|(a, b)| squared_distance(a, b).sqrt() as f32 * 1.000_001).collect()
             })
             .collect();
-        self.by_group = self
-            .moved
-            .iter()
-            .map(|moved| {
-                let mut furthest = vec![0.0f32; groups];
-                for slice in moved.chunks(groups) {
-                    furthest.iter_mut().zip(slice).for_each(|(f, &m)| *f = f.max(m));
-                }
-                furthest
-            })
-            .collect();
+        let largest = |of: &Vec<f32>| of.iter().copied().fold(0.0, f32::max);
+        self.all_moved = self.moved.iter().map(largest).collect();
+        self.group_moved.clear();
+        for moved in &self.moved {
+            let at = self.group_moved.len();
+            self.group_moved.resize(at + self.groups, 0.0);
+            for slice in moved.chunks(self.groups) {
+                let furthest = self.group_moved[at..].iter_mut().zip(slice);
+                furthest.for_each(|(f, &m)| *f = f.max(m));
+            }
+        }
     }
 
-    fn displacement(&self, since: u32, position: u32) -> Option<f32> {
-        let entry = since.checked_sub(self.first)? as usize;
-        Some(self.moved.get(entry)?[position as usize])
+    /// A bound on the distance of a row to its own centre now.
+    fn upper(&self, row: &Row) -> f32 {
+        row.upper + self.moved[usize::from(row.upper_at)][row.label as usize]
     }
 
-    fn group_displacements(&self, since: u32) -> Option<&[f32]> {
-        let entry = since.checked_sub(self.first)? as usize;
-        self.by_group.get(entry).map(Vec::as_slice)
+    /// How far the centre that went furthest has moved since an entry.
+    fn all_moved(&self, since: u8) -> f32 {
+        self.all_moved[usize::from(since)]
+    }
+
+    /// Brings the bounds of a row up to now, into `low`, and returns the least.
+    fn bring_up(&self, lower: &[f32], since: &[u8], low: &mut [f32]) -> f32 {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: AVX2 was just found, and every entry of `since` is one of the history.
+            unsafe { self.bring_up_avx2(lower, since, low) };
+            return least(low);
+        }
+        for g in 0..self.groups {
+            low[g] = lower[g] - self.group_moved[usize::from(since[g]) * self.groups + g];
+        }
+        least(low)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn bring_up_avx2(&self, lower: &[f32], since: &[u8], low: &mut [f32]) {
+        use std::arch::x86_64::*;
+        let t = self.groups;
+        let whole = t / 8 * 8;
+        let table = self.group_moved.as_ptr();
+        unsafe {
+            let width = _mm256_set1_epi32(t as i32);
+            for g in (0..whole).step_by(8) {
+                let entries = _mm256_cvtepu8_epi32(_mm_loadl_epi64(since.as_ptr().add(g).cast()));
+                let moved = _mm256_i32gather_ps::<4>(
+                    table.add(g),
+                    _mm256_add_epi32(
+                        _mm256_mullo_epi32(entries, width),
+                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                    ),
+                );
+                let bound = _mm256_sub_ps(_mm256_loadu_ps(lower.as_ptr().add(g)), moved);
+                _mm256_storeu_ps(low.as_mut_ptr().add(g), bound);
+            }
+        }
+        for g in whole..t {
+            low[g] = lower[g] - self.group_moved[usize::from(since[g]) * t + g];
+        }
     }
 }
 
