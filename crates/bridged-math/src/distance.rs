@@ -15,12 +15,12 @@ mod some;
 pub use some::squared_to_some;
 
 use crate::chunks::map_blocks_mut;
-use crate::linalg::{Accum, View, product};
-use crate::matrix::{Matrix, MatrixRef};
+use crate::linalg::{Accum, Panels, View, product};
+use crate::matrix::MatrixRef;
 
 /// Rows whose scores are held at once: large enough for the product to run at full speed, small
 /// enough for the scores to stay in cache.
-const TILE: usize = 256;
+const TILE: usize = 120;
 
 /// Σ (a − b)², summed in `f64`.
 pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
@@ -74,9 +74,10 @@ pub fn product_transposed(a: MatrixRef<'_>, b: MatrixRef<'_>, out: &mut [f32]) {
 /// Centres made ready for many distance computations.
 #[derive(Clone, Debug)]
 pub struct Centres {
-    shifted: Matrix, // (k, d), c̃
+    shifted: Panels, // −c̃ as columns, (d, k)
     bias: Vec<f32>,  // (k), ½‖c̃‖² + m·c̃
     shift: Vec<f32>, // (d), m
+    radius: f32,     // max ‖c̃‖
 }
 
 impl Centres {
@@ -99,12 +100,14 @@ impl Centres {
             }
             bias.push(b as f32);
         }
-        Self { shifted, bias, shift }
+        let radius = shifted.view().iter_rows().map(squared_norm).fold(0.0, f64::max).sqrt() as f32;
+        shifted.data_mut().iter_mut().for_each(|c| *c = -*c);
+        Self { shifted: Panels::of_rows(shifted.view()), bias, shift, radius }
     }
 
     /// The number of centres.
     pub fn len(&self) -> usize {
-        self.shifted.rows()
+        self.bias.len()
     }
 
     /// Whether there is no centre.
@@ -119,17 +122,12 @@ impl Centres {
 
     /// The length of the longest shifted centre: rounding errors of a score grow with it.
     pub fn radius(&self) -> f32 {
-        self.shifted.view().iter_rows().map(squared_norm).fold(0.0, f64::max).sqrt() as f32
+        self.radius
     }
 
     /// The scores of `x` (m, d) on the calling thread, into `out` (m, k).
     pub fn scores(&self, x: MatrixRef<'_>, out: &mut [f32]) {
-        product_transposed(x, self.shifted.view(), out);
-        for row in out.chunks_exact_mut(self.len()) {
-            for (s, b) in row.iter_mut().zip(&self.bias) {
-                *s = b - *s;
-            }
-        }
+        self.shifted.product(x, &self.bias, out);
     }
 
     /// Calls `f(row, its scores)` for each row of `x` in order, on the calling thread.
@@ -172,20 +170,29 @@ impl Centres {
     }
 }
 
-/// The position of the smallest number, the first of equals.
+/// The position of the smallest number, the first of equals; of NaNs alone, the first.
 pub fn argmin(values: &[f32]) -> usize {
-    let mut best = 0;
-    for (i, v) in values.iter().enumerate() {
-        if *v < values[best] {
-            best = i;
-        }
+    let least = least(values);
+    values.iter().position(|&v| v == least).unwrap_or(0)
+}
+
+/// The least of some numbers, whatever NaNs there are; infinite if there are none. Eight running
+/// minima by comparisons, which unlike `f32::min` are one instruction each.
+#[inline]
+pub fn least(values: &[f32]) -> f32 {
+    let lesser = |a: f32, b: f32| if a < b { a } else { b };
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut least = [f32::INFINITY; 8];
+    for eight in eights {
+        (0..8).for_each(|lane| least[lane] = lesser(eight[lane], least[lane]));
     }
-    best
+    least.iter().chain(rest).fold(f32::INFINITY, |a, &b| lesser(b, a))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
     use crate::seed::Seed;
     use proptest::prelude::*;
     use rand::RngExt;

@@ -16,7 +16,7 @@
 //! those of a full pass, whatever way a row took.
 
 use super::sums::Move;
-use bridged_math::distance::{Centres, squared_distance, squared_to_some};
+use bridged_math::distance::{Centres, least, squared_distance, squared_to_some};
 use bridged_math::{Matrix, MatrixRef, chunks};
 use rayon::prelude::*;
 
@@ -466,17 +466,6 @@ impl Block<'_, '_> {
 #[inline(always)]
 fn lesser(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
-}
-
-/// The least of some numbers; infinite if there are none.
-#[inline]
-fn least(values: &[f32]) -> f32 {
-    let (eights, rest) = values.as_chunks::<8>();
-    let mut least = [f32::INFINITY; 8];
-    for eight in eights {
-        (0..8).for_each(|lane| least[lane] = lesser(eight[lane], least[lane]));
-    }
-    least.iter().chain(rest).fold(f32::INFINITY, |a, &b| lesser(b, a))
 }
 
 /// The position of the least number, the first of equals, and how many are within `doubt` of it.

@@ -1,0 +1,301 @@
+//! Products of many rows with a few columns that are packed once: A·B, B (depth, cols).
+//!
+//! A general product packs both factors anew in every call, which the few columns do not pay back,
+//! and rounds the columns up to whole tiles. Here B is cut into panels of 16 columns (the last of 8,
+//! if that is enough), each with its numbers in the order in which they are used, and A is read
+//! where it lies. A tile of 6 × 16 (or 8 × 8) sums stays in registers; every sum runs over the depth
+//! in order, so it has the same bits in any tile.
+//!
+//! By hand for AVX2 with FMA, because it measures faster than gemm and OpenBLAS (row `assign` of
+//! docs/benchmarks.md). Other machines, those with AVX-512 included, use gemm.
+
+use super::{Accum, View, product};
+use crate::matrix::MatrixRef;
+
+/// A factor B of products A·B, packed for many of them.
+#[derive(Clone, Debug)]
+pub struct Panels {
+    depth: usize,
+    cols: usize,
+    packed: Packed,
+}
+
+#[derive(Clone, Debug)]
+enum Packed {
+    /// Bᵀ, row-major, for gemm.
+    #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
+    Rows(Vec<f32>),
+    /// One panel after the other, (depth, 16) or (depth, 8) each, filled up with zeros.
+    #[cfg(target_arch = "x86_64")]
+    Panels(Vec<f32>),
+}
+
+impl Panels {
+    /// Packs B = `rows`ᵀ.
+    pub fn of_rows(rows: MatrixRef<'_>) -> Self {
+        let (depth, cols) = (rows.cols(), rows.rows());
+        #[cfg(target_arch = "x86_64")]
+        if fma::is_best() {
+            return Self { depth, cols, packed: Packed::Panels(fma::pack(rows)) };
+        }
+        Self { depth, cols, packed: Packed::Rows(rows.data().to_vec()) }
+    }
+
+    /// `out = a · B + start`, row-major, on the calling thread; `start` is added to every row.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn product(&self, a: MatrixRef<'_>, start: &[f32], out: &mut [f32]) {
+        assert_eq!(a.cols(), self.depth, "the inner sizes of a product agree");
+        assert_eq!(start.len(), self.cols, "one start a column");
+        assert_eq!(out.len(), a.rows() * self.cols, "the product is (rows of a) × (columns of b)");
+        out.chunks_exact_mut(self.cols).for_each(|row| row.copy_from_slice(start));
+        match &self.packed {
+            Packed::Rows(rows) => {
+                let b = View::new(rows, self.cols, self.depth).t();
+                product(View::from(a), b, Accum::Add, out);
+            }
+            // SAFETY: panels are made only where AVX2 and FMA were found; the lengths were checked.
+            #[cfg(target_arch = "x86_64")]
+            Packed::Panels(panels) => unsafe { fma::add_product(a, panels, self.cols, out) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod fma {
+    use crate::matrix::MatrixRef;
+    use std::arch::is_x86_feature_detected;
+    use std::arch::x86_64::*;
+
+    /// Numbers in a register.
+    const LANES: usize = 8;
+    /// Columns of a panel, except that the last may have half as many.
+    const WIDE: usize = 2 * LANES;
+    /// Depth that is worked on at once: the panels of it stay in the second cache.
+    const DEPTH: usize = 768;
+    /// Numbers in a line of the cache.
+    const LINE: usize = 16;
+
+    /// Whether this is the fastest kernel that the machine can run.
+    pub fn is_best() -> bool {
+        let usable = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        usable && !is_x86_feature_detected!("avx512f")
+    }
+
+    /// The columns of the panel that begins with column `from`.
+    fn width(from: usize, cols: usize) -> usize {
+        if cols - from <= LANES { LANES } else { WIDE }
+    }
+
+    pub fn pack(rows: MatrixRef<'_>) -> Vec<f32> {
+        let (depth, cols) = (rows.cols(), rows.rows());
+        let mut panels = vec![0.0; depth * cols.next_multiple_of(LANES)];
+        if depth == 0 {
+            return panels;
+        }
+        for from in (0..cols).step_by(WIDE) {
+            let width = width(from, cols);
+            let panel = &mut panels[depth * from..];
+            for c in from..(from + width).min(cols) {
+                let numbers = panel[c - from..].iter_mut().step_by(width);
+                numbers.zip(rows.row(c)).for_each(|(p, &v)| *p = v);
+            }
+        }
+        panels
+    }
+
+    /// `out += a · B` for B packed by [`pack`].
+    ///
+    /// # Safety
+    /// The machine has AVX2 and FMA, `panels` holds `a.cols()` × `cols` numbers up to whole lanes,
+    /// and `out` holds `a.rows()` × `cols`.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn add_product(a: MatrixRef<'_>, panels: &[f32], cols: usize, out: &mut [f32]) {
+        let (rows, depth) = (a.rows(), a.cols());
+        for start in (0..depth).step_by(DEPTH) {
+            let part = DEPTH.min(depth - start);
+            for from in (0..cols).step_by(WIDE) {
+                let width = width(from, cols);
+                let tile = Tile {
+                    depth: part,
+                    stride: depth,
+                    width: width.min(cols - from),
+                    out_stride: cols,
+                    fetch: from == 0,
+                };
+                let panel = &panels[depth * from + start * width..][..part * width];
+                let mut row = 0;
+                while row < rows {
+                    let a = &a.data()[row * depth + start..];
+                    let out = &mut out[row * cols + from..];
+                    let left = rows - row;
+                    // SAFETY: the tile's rows and columns are inside of both matrices.
+                    row += unsafe {
+                        match width {
+                            WIDE => tile.wide(left, a, panel, out),
+                            _ => tile.narrow(left, a, panel, out),
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// Some rows times a part of a panel.
+    struct Tile {
+        depth: usize,
+        stride: usize,     // from row to row of a
+        width: usize,      // columns that are not padding
+        out_stride: usize, // from row to row of the output
+        fetch: bool,       // the rows that follow are not in the cache yet
+    }
+
+    impl Tile {
+        /// Up to six rows times 16 columns; returns how many rows.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        unsafe fn wide(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            // SAFETY: as the caller says.
+            unsafe {
+                match left {
+                    6.. => self.sums::<6, 2>(a, b, out),
+                    4..=5 => self.sums::<4, 2>(a, b, out),
+                    2..=3 => self.sums::<2, 2>(a, b, out),
+                    _ => self.sums::<1, 2>(a, b, out),
+                }
+            }
+        }
+
+        /// Up to eight rows times 8 columns; returns how many rows.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        unsafe fn narrow(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            // SAFETY: as the caller says.
+            unsafe {
+                match left {
+                    8.. => self.sums::<8, 1>(a, b, out),
+                    4..=7 => self.sums::<4, 1>(a, b, out),
+                    2..=3 => self.sums::<2, 1>(a, b, out),
+                    _ => self.sums::<1, 1>(a, b, out),
+                }
+            }
+        }
+
+        /// M rows times V registers of columns. Not inlined: each keeps its addresses in registers.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline(never)]
+        unsafe fn sums<const M: usize, const V: usize>(
+            &self,
+            a: &[f32],
+            b: &[f32],
+            out: &mut [f32],
+        ) -> usize {
+            assert!(a.len() >= (M - 1) * self.stride + self.depth);
+            assert!(b.len() >= self.depth * V * LANES);
+            assert!(out.len() >= (M - 1) * self.out_stride + self.width);
+            let whole = self.width == V * LANES;
+            let mut sums = [[_mm256_setzero_ps(); V]; M];
+            // SAFETY: the three lengths were just checked.
+            unsafe {
+                for m in 0..M {
+                    let from = out.as_ptr().add(m * self.out_stride);
+                    sums[m] = if whole { load(from) } else { self.load_part(from) };
+                }
+                let (mut a, mut b) = (a.as_ptr(), b.as_ptr());
+                for from in (0..self.depth).step_by(LINE) {
+                    if self.fetch {
+                        for m in M..2 * M {
+                            // No harm is done behind the last row: nothing is read.
+                            let next = a.wrapping_add(m * self.stride);
+                            _mm_prefetch::<_MM_HINT_T0>(next.cast());
+                        }
+                    }
+                    for _ in from..self.depth.min(from + LINE) {
+                        let columns: [__m256; V] = load(b);
+                        for m in 0..M {
+                            let v = _mm256_broadcast_ss(&*a.add(m * self.stride));
+                            for w in 0..V {
+                                sums[m][w] = _mm256_fmadd_ps(v, columns[w], sums[m][w]);
+                            }
+                        }
+                        (a, b) = (a.add(1), b.add(V * LANES));
+                    }
+                }
+                for m in 0..M {
+                    let to = out.as_mut_ptr().add(m * self.out_stride);
+                    if whole { store(to, sums[m]) } else { self.store_part(to, sums[m]) }
+                }
+            }
+            M
+        }
+
+        /// The columns that are not padding, and zeros.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        unsafe fn load_part<const V: usize>(&self, from: *const f32) -> [__m256; V] {
+            let mut numbers = [0.0f32; WIDE];
+            // SAFETY: `width` numbers can be read there.
+            unsafe {
+                std::ptr::copy_nonoverlapping(from, numbers.as_mut_ptr(), self.width);
+                load(numbers.as_ptr())
+            }
+        }
+
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        unsafe fn store_part<const V: usize>(&self, to: *mut f32, sums: [__m256; V]) {
+            let mut numbers = [0.0f32; WIDE];
+            // SAFETY: `width` numbers can be written there.
+            unsafe {
+                store(numbers.as_mut_ptr(), sums);
+                std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, self.width);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    unsafe fn load<const V: usize>(from: *const f32) -> [__m256; V] {
+        // SAFETY: the caller has V registers of numbers there.
+        std::array::from_fn(|w| unsafe { _mm256_loadu_ps(from.add(w * LANES)) })
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    unsafe fn store<const V: usize>(to: *mut f32, sums: [__m256; V]) {
+        for w in 0..V {
+            // SAFETY: the caller has room for V registers of numbers there.
+            unsafe { _mm256_storeu_ps(to.add(w * LANES), sums[w]) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+    use crate::seed::Seed;
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    proptest! {
+        #[test]
+        fn a_product_by_panels_agrees_with_plain_loops(
+            m in 0usize..40, depth in 0usize..600, cols in 1usize..60, seed in 0u64..1000,
+        ) {
+            let mut rng = Seed(seed).rng();
+            let a = Matrix::from_fn(m, depth, |_, _| rng.random::<f32>() - 0.5);
+            let b = Matrix::from_fn(cols, depth, |_, _| rng.random::<f32>() - 0.5);
+            let start: Vec<f32> = (0..cols).map(|_| rng.random()).collect();
+            let mut out = vec![f32::NAN; m * cols];
+            Panels::of_rows(b.view()).product(a.view(), &start, &mut out);
+            for (at, &v) in out.iter().enumerate() {
+                let terms = a.row(at / cols).iter().zip(b.row(at % cols));
+                let exact: f64 = terms.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+                let exact = exact + f64::from(start[at % cols]);
+                prop_assert!((f64::from(v) - exact).abs() < 1e-4, "{v} {exact}");
+            }
+        }
+    }
+}
