@@ -1,10 +1,11 @@
 //! Products of many rows with a few columns that are packed once: A·B, B (depth, cols).
 //!
 //! A general product packs both factors anew in every call, which the few columns do not pay back,
-//! and rounds the columns up to whole tiles. Here B is cut into panels of 16 columns (the last of 8,
-//! if that is enough), each with its numbers in the order in which they are used, and A is read
-//! where it lies. A tile of 6 × 16 (or 8 × 8) sums stays in registers; every sum runs over the depth
-//! in order, so it has the same bits in any tile.
+//! and rounds the columns up to whole tiles. Here B is cut into panels of 16 columns, each with its
+//! numbers in the order in which they are used, and A is read where it lies. A tile of 6 × 16 sums
+//! stays in registers, one column a lane. If the last panel has at most 8 columns, its tiles are
+//! 8 × 8; if it has at most 4, they are 3 × 4 with eight running sums along the depth, which wastes
+//! nothing. The order of a sum follows from its column alone: it has the same bits in any tile.
 //!
 //! By hand for AVX2 with FMA, because it measures faster than gemm and OpenBLAS (row `assign` of
 //! docs/benchmarks.md). Other machines, those with AVX-512 included, use gemm.
@@ -25,7 +26,7 @@ enum Packed {
     /// Bᵀ, row-major, for gemm.
     #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
     Rows(Vec<f32>),
-    /// One panel after the other, (depth, 16) or (depth, 8) each, filled up with zeros.
+    /// One panel after the other, (depth, 16), last (depth, 8) or (4, depth), filled up with zeros.
     #[cfg(target_arch = "x86_64")]
     Panels(Vec<f32>),
 }
@@ -70,8 +71,12 @@ mod fma {
 
     /// Numbers in a register.
     const LANES: usize = 8;
-    /// Columns of a panel, except that the last may have half as many.
+    /// Columns of a panel, except that the last may have fewer.
     const WIDE: usize = 2 * LANES;
+    /// Columns of a last panel whose sums run along the depth.
+    const THIN: usize = 4;
+    /// Rows that are worked on at once: they stay in the second cache for all panels.
+    const ROWS: usize = 60;
     /// Depth that is worked on at once: the panels of it stay in the second cache.
     const DEPTH: usize = 768;
     /// Numbers in a line of the cache.
@@ -83,22 +88,44 @@ mod fma {
         usable && !is_x86_feature_detected!("avx512f")
     }
 
-    /// The columns of the panel that begins with column `from`.
-    fn width(from: usize, cols: usize) -> usize {
-        if cols - from <= LANES { LANES } else { WIDE }
+    /// How the panel that begins with column `from` is laid out.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Shape {
+        Wide,
+        Narrow,
+        Thin,
+    }
+
+    impl Shape {
+        fn of(from: usize, cols: usize) -> Self {
+            match cols - from {
+                ..=THIN => Shape::Thin,
+                ..=LANES => Shape::Narrow,
+                _ => Shape::Wide,
+            }
+        }
+
+        /// Columns with padding.
+        fn width(self) -> usize {
+            match self {
+                Shape::Wide => WIDE,
+                Shape::Narrow => LANES,
+                Shape::Thin => THIN,
+            }
+        }
     }
 
     pub fn pack(rows: MatrixRef<'_>) -> Vec<f32> {
         let (depth, cols) = (rows.cols(), rows.rows());
-        let mut panels = vec![0.0; depth * cols.next_multiple_of(LANES)];
-        if depth == 0 {
-            return panels;
-        }
+        let mut panels = vec![0.0; depth * cols.next_multiple_of(WIDE)];
         for from in (0..cols).step_by(WIDE) {
-            let width = width(from, cols);
-            let panel = &mut panels[depth * from..];
-            for c in from..(from + width).min(cols) {
-                let numbers = panel[c - from..].iter_mut().step_by(width);
+            let shape = Shape::of(from, cols);
+            for c in from..(from + shape.width()).min(cols) {
+                let (start, step) = match shape {
+                    Shape::Thin => (depth * c, 1),
+                    _ => (depth * from + c - from, shape.width()),
+                };
+                let numbers = panels.iter_mut().skip(start).step_by(step);
                 numbers.zip(rows.row(c)).for_each(|(p, &v)| *p = v);
             }
         }
@@ -112,31 +139,34 @@ mod fma {
     /// and `out` holds `a.rows()` × `cols`.
     #[target_feature(enable = "avx2,fma")]
     pub unsafe fn add_product(a: MatrixRef<'_>, panels: &[f32], cols: usize, out: &mut [f32]) {
-        let (rows, depth) = (a.rows(), a.cols());
-        for start in (0..depth).step_by(DEPTH) {
-            let part = DEPTH.min(depth - start);
-            for from in (0..cols).step_by(WIDE) {
-                let width = width(from, cols);
-                let tile = Tile {
-                    depth: part,
-                    stride: depth,
-                    width: width.min(cols - from),
-                    out_stride: cols,
-                    fetch: from == 0,
-                };
-                let panel = &panels[depth * from + start * width..][..part * width];
-                let mut row = 0;
-                while row < rows {
-                    let a = &a.data()[row * depth + start..];
-                    let out = &mut out[row * cols + from..];
-                    let left = rows - row;
-                    // SAFETY: the tile's rows and columns are inside of both matrices.
-                    row += unsafe {
-                        match width {
-                            WIDE => tile.wide(left, a, panel, out),
-                            _ => tile.narrow(left, a, panel, out),
-                        }
+        let depth = a.cols();
+        let tiles = a.data().chunks(ROWS * depth.max(1)).zip(out.chunks_mut(ROWS * cols));
+        for (a, out) in tiles {
+            for start in (0..depth).step_by(DEPTH) {
+                for from in (0..cols).step_by(WIDE) {
+                    let shape = Shape::of(from, cols);
+                    let tile = Tile {
+                        depth: DEPTH.min(depth - start),
+                        stride: depth,
+                        width: shape.width().min(cols - from),
+                        out_stride: cols,
+                        fetch: from == 0,
                     };
+                    let step = if shape == Shape::Thin { 1 } else { shape.width() };
+                    let panel = &panels[depth * from + start * step..];
+                    let mut row = 0;
+                    while row * cols < out.len() {
+                        let (a, out) = (&a[row * depth + start..], &mut out[row * cols + from..]);
+                        let left = a.len().div_ceil(depth);
+                        // SAFETY: the machine has AVX2 and FMA.
+                        row += unsafe {
+                            match shape {
+                                Shape::Wide => tile.wide(left, a, panel, out),
+                                Shape::Narrow => tile.narrow(left, a, panel, out),
+                                Shape::Thin => tile.thin(left, a, panel, out),
+                            }
+                        };
+                    }
                 }
             }
         }
@@ -180,6 +210,61 @@ mod fma {
                     _ => self.sums::<1, 1>(a, b, out),
                 }
             }
+        }
+
+        /// Up to three rows times 4 columns; returns how many rows.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        fn thin(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            match left {
+                3.. => self.dots::<3>(a, b, out),
+                _ => self.dots::<1>(a, b, out),
+            }
+        }
+
+        /// M rows times four columns that lie one after the other, in eight sums each.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline(never)]
+        fn dots<const M: usize>(&self, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            let (depth, stride) = (self.depth, self.stride);
+            assert!(a.len() >= (M - 1) * stride + depth);
+            assert!(b.len() >= (THIN - 1) * stride + depth);
+            let mut sums = [[_mm256_setzero_ps(); THIN]; M];
+            let whole = depth / LANES * LANES;
+            let (mut x, mut c) = (a.as_ptr(), b.as_ptr());
+            for _ in 0..depth / LANES {
+                // SAFETY: the lengths of both were just checked.
+                unsafe {
+                    let rows: [__m256; M] =
+                        std::array::from_fn(|m| _mm256_loadu_ps(x.add(m * stride)));
+                    for w in 0..THIN {
+                        let column = _mm256_loadu_ps(c.add(w * stride));
+                        for m in 0..M {
+                            sums[m][w] = _mm256_fmadd_ps(rows[m], column, sums[m][w]);
+                        }
+                    }
+                    (x, c) = (x.add(LANES), c.add(LANES));
+                }
+            }
+            for m in 0..M {
+                let [s, t, u, v] = sums[m];
+                let four = _mm256_hadd_ps(_mm256_hadd_ps(s, t), _mm256_hadd_ps(u, v));
+                let high = _mm256_extractf128_ps::<1>(four);
+                let mut dots = [0.0f32; THIN];
+                // SAFETY: four numbers into an array of four.
+                unsafe {
+                    let four = _mm_add_ps(_mm256_castps256_ps128(four), high);
+                    _mm_storeu_ps(dots.as_mut_ptr(), four);
+                }
+                let out = &mut out[m * self.out_stride..][..self.width];
+                for (w, (o, dot)) in out.iter_mut().zip(dots).enumerate() {
+                    let row = &a[m * stride + whole..m * stride + depth];
+                    let column = &b[w * stride + whole..w * stride + depth];
+                    let rest: f32 = row.iter().zip(column).map(|(x, c)| x * c).sum();
+                    *o += dot + rest;
+                }
+            }
+            M
         }
 
         /// M rows times V registers of columns. Not inlined: each keeps its addresses in registers.

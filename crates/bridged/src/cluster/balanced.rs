@@ -83,8 +83,6 @@ impl Default for BalancedKMeans {
 /// Up to this many distances, restarts advance side by side: one product with the centroids of all
 /// of them is faster than many narrow ones, and their assignments run in parallel.
 const SIDE_BY_SIDE: usize = 4_000_000;
-/// Rows whose distances are computed at once, so that they stay in cache.
-const TILE: usize = 256;
 
 impl Clusterer for BalancedKMeans {
     fn fit(
@@ -283,12 +281,7 @@ impl Lloyd<'_> {
     /// The scores of all rows, (n, centres).
     fn product(&self, centres: &Centres, out: &mut [f32]) {
         let k = centres.len();
-        chunks::map_blocks_mut(out, k, |range, out| {
-            for (t, out) in out.chunks_mut(TILE * k).enumerate() {
-                let from = range.start + t * TILE;
-                centres.scores(self.x.slice(from..from + out.len() / k), out);
-            }
-        });
+        chunks::map_blocks_mut(out, k, |range, out| centres.scores(self.x.slice(range), out));
     }
 
     /// Gives the rows the cheapest labels, and says whether that is the end.
