@@ -202,7 +202,8 @@ def measure(row, options):
         for repeat in range(options.repeats):
             request = {"seed": repeat}
             for worker in workers:
-                if worker.ended or (worker is not workers[0] and worker.spent >= options.budget):
+                shown = worker.contender.informational and worker.runs  # once is enough to show it
+                if shown or worker.ended or (worker is not workers[0] and worker.spent >= options.budget):
                     continue
                 if worker.contender.peer in ("faiss", "faiss-super"):
                     lloyd = next(w for w in workers if w.contender.peer == "sklearn-lloyd")

@@ -24,7 +24,15 @@ def endless(**options):
     return bridged.KMeans(32, n_init=100_000, tol=0, max_iter=10_000, **options)
 
 
-def test_ctrl_c_stops_a_fit():
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal: a shell has what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_stops_a_fit(ctrl_c):
     X = large()
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

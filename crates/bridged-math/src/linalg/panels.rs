@@ -63,8 +63,25 @@ impl Panels {
     }
 }
 
+/// `out += aᵀ · b`, row-major, on the calling thread: fastest where the columns of `b` are whole
+/// sixteens.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn add_transposed(a: View<'_, f32>, b: View<'_, f32>, out: &mut [f32]) {
+    assert_eq!(a.rows, b.rows, "the inner sizes of a product agree");
+    assert_eq!(out.len(), a.cols * b.cols, "the product is (columns of a) × (columns of b)");
+    #[cfg(target_arch = "x86_64")]
+    if fma::is_best() && a.rows > 0 && b.col_stride == 1 && b.cols.is_multiple_of(fma::WIDE) {
+        // SAFETY: AVX2 and FMA were found.
+        return unsafe { fma::add_transposed(a, b, out) };
+    }
+    product(a.t(), b, Accum::Add, out);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod fma {
+    use super::View;
     use crate::matrix::MatrixRef;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
@@ -72,7 +89,7 @@ mod fma {
     /// Numbers in a register.
     const LANES: usize = 8;
     /// Columns of a panel, except that the last may have fewer.
-    const WIDE: usize = 2 * LANES;
+    pub const WIDE: usize = 2 * LANES;
     /// Columns of a last panel whose sums run along the depth.
     const THIN: usize = 4;
     /// Rows that are worked on at once: they stay in the second cache for all panels.
@@ -133,12 +150,8 @@ mod fma {
     }
 
     /// `out += a · B` for B packed by [`pack`].
-    ///
-    /// # Safety
-    /// The machine has AVX2 and FMA, `panels` holds `a.cols()` × `cols` numbers up to whole lanes,
-    /// and `out` holds `a.rows()` × `cols`.
     #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn add_product(a: MatrixRef<'_>, panels: &[f32], cols: usize, out: &mut [f32]) {
+    pub fn add_product(a: MatrixRef<'_>, panels: &[f32], cols: usize, out: &mut [f32]) {
         let depth = a.cols();
         let tiles = a.data().chunks(ROWS * depth.max(1)).zip(out.chunks_mut(ROWS * cols));
         for (a, out) in tiles {
@@ -148,26 +161,45 @@ mod fma {
                     let tile = Tile {
                         depth: DEPTH.min(depth - start),
                         stride: depth,
+                        step: 1,
+                        panel_step: if shape == Shape::Thin { 1 } else { shape.width() },
                         width: shape.width().min(cols - from),
                         out_stride: cols,
                         fetch: from == 0,
                     };
-                    let step = if shape == Shape::Thin { 1 } else { shape.width() };
-                    let panel = &panels[depth * from + start * step..];
+                    let panel = &panels[depth * from + start * tile.panel_step..];
                     let mut row = 0;
                     while row * cols < out.len() {
                         let (a, out) = (&a[row * depth + start..], &mut out[row * cols + from..]);
                         let left = a.len().div_ceil(depth);
-                        // SAFETY: the machine has AVX2 and FMA.
-                        row += unsafe {
-                            match shape {
-                                Shape::Wide => tile.wide(left, a, panel, out),
-                                Shape::Narrow => tile.narrow(left, a, panel, out),
-                                Shape::Thin => tile.thin(left, a, panel, out),
-                            }
+                        row += match shape {
+                            Shape::Wide => tile.wide(left, a, panel, out),
+                            Shape::Narrow => tile.narrow(left, a, panel, out),
+                            Shape::Thin => tile.thin(left, a, panel, out),
                         };
                     }
                 }
+            }
+        }
+    }
+
+    /// `out += aᵀ · b` for whole panels of columns of `b`, which are used where they lie.
+    #[target_feature(enable = "avx2,fma")]
+    pub fn add_transposed(a: View<'_, f32>, b: View<'_, f32>, out: &mut [f32]) {
+        let tile = Tile {
+            depth: a.rows,
+            stride: a.col_stride,
+            step: a.row_stride,
+            panel_step: b.row_stride,
+            width: WIDE,
+            out_stride: b.cols,
+            fetch: false,
+        };
+        for from in (0..b.cols).step_by(WIDE) {
+            let mut row = 0;
+            while row < a.cols {
+                let (part, out) = (&a.data[row * a.col_stride..], &mut out[row * b.cols + from..]);
+                row += tile.wide(a.cols - row, part, &b.data[from..], out);
             }
         }
     }
@@ -176,6 +208,8 @@ mod fma {
     struct Tile {
         depth: usize,
         stride: usize,     // from row to row of a
+        step: usize,       // from one number of a row to the next
+        panel_step: usize, // from one row of the panel to the next
         width: usize,      // columns that are not padding
         out_stride: usize, // from row to row of the output
         fetch: bool,       // the rows that follow are not in the cache yet
@@ -185,30 +219,27 @@ mod fma {
         /// Up to six rows times 16 columns; returns how many rows.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
-        unsafe fn wide(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
-            // SAFETY: as the caller says.
-            unsafe {
-                match left {
-                    6.. => self.sums::<6, 2>(a, b, out),
-                    4..=5 => self.sums::<4, 2>(a, b, out),
-                    2..=3 => self.sums::<2, 2>(a, b, out),
-                    _ => self.sums::<1, 2>(a, b, out),
-                }
+        fn wide(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            // As even as can be: fewer rows leave the multipliers waiting.
+            match left.div_ceil(left.div_ceil(6)) {
+                6 => self.sums::<6, 2>(a, b, out),
+                5 => self.sums::<5, 2>(a, b, out),
+                4 => self.sums::<4, 2>(a, b, out),
+                3 => self.sums::<3, 2>(a, b, out),
+                2 => self.sums::<2, 2>(a, b, out),
+                _ => self.sums::<1, 2>(a, b, out),
             }
         }
 
         /// Up to eight rows times 8 columns; returns how many rows.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
-        unsafe fn narrow(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
-            // SAFETY: as the caller says.
-            unsafe {
-                match left {
-                    8.. => self.sums::<8, 1>(a, b, out),
-                    4..=7 => self.sums::<4, 1>(a, b, out),
-                    2..=3 => self.sums::<2, 1>(a, b, out),
-                    _ => self.sums::<1, 1>(a, b, out),
-                }
+        fn narrow(&self, left: usize, a: &[f32], b: &[f32], out: &mut [f32]) -> usize {
+            match left {
+                8.. => self.sums::<8, 1>(a, b, out),
+                4..=7 => self.sums::<4, 1>(a, b, out),
+                2..=3 => self.sums::<2, 1>(a, b, out),
+                _ => self.sums::<1, 1>(a, b, out),
             }
         }
 
@@ -270,14 +301,14 @@ mod fma {
         /// M rows times V registers of columns. Not inlined: each keeps its addresses in registers.
         #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
-        unsafe fn sums<const M: usize, const V: usize>(
+        fn sums<const M: usize, const V: usize>(
             &self,
             a: &[f32],
             b: &[f32],
             out: &mut [f32],
         ) -> usize {
-            assert!(a.len() >= (M - 1) * self.stride + self.depth);
-            assert!(b.len() >= self.depth * V * LANES);
+            assert!(a.len() > (M - 1) * self.stride + (self.depth - 1) * self.step);
+            assert!(b.len() >= (self.depth - 1) * self.panel_step + V * LANES);
             assert!(out.len() >= (M - 1) * self.out_stride + self.width);
             let whole = self.width == V * LANES;
             let mut sums = [[_mm256_setzero_ps(); V]; M];
@@ -304,7 +335,7 @@ mod fma {
                                 sums[m][w] = _mm256_fmadd_ps(v, columns[w], sums[m][w]);
                             }
                         }
-                        (a, b) = (a.add(1), b.add(V * LANES));
+                        (a, b) = (a.wrapping_add(self.step), b.wrapping_add(self.panel_step));
                     }
                 }
                 for m in 0..M {
@@ -365,6 +396,24 @@ mod tests {
     use rand::RngExt;
 
     proptest! {
+        #[test]
+        fn a_transposed_product_agrees_with_plain_loops(
+            m in 0usize..70, k in 1usize..30, width in prop_oneof![1usize..50, Just(16), Just(48)], gap in 0usize..3, seed in 0u64..1000,
+        ) {
+            let mut rng = Seed(seed).rng();
+            let a: Vec<f32> = (0..m * (k + gap)).map(|_| rng.random()).collect();
+            let b: Vec<f32> = (0..m * (width + gap)).map(|_| rng.random()).collect();
+            let mut out = vec![0.5f32; k * width];
+            let view = |data, cols| View::with_stride(data, m, cols, cols + gap);
+            add_transposed(view(&a, k), view(&b, width), &mut out);
+            for (at, &v) in out.iter().enumerate() {
+                let (j, c) = (at / width, at % width);
+                let term = |i: usize| f64::from(a[i * (k + gap) + j]) * f64::from(b[i * (width + gap) + c]);
+                let exact = 0.5 + (0..m).map(term).sum::<f64>();
+                prop_assert!((f64::from(v) - exact).abs() < 1e-4, "{v} {exact}");
+            }
+        }
+
         #[test]
         fn a_product_by_panels_agrees_with_plain_loops(
             m in 0usize..40, depth in 0usize..600, cols in 1usize..60, seed in 0u64..1000,

@@ -15,9 +15,10 @@
 //! inside the bounds, and centres that they cannot tell apart are measured in f64, so the labels are
 //! those of a full pass, whatever way a row took.
 
+use super::history::History;
 use super::sums::Move;
-use bridged_math::distance::{Centres, least, squared_distance, squared_to_some};
-use bridged_math::{Matrix, MatrixRef, chunks};
+use bridged_math::distance::{Centres, least, squared_distance, squared_norm, squared_to_some};
+use bridged_math::{MatrixRef, chunks};
 use rayon::prelude::*;
 
 /// Rows gathered for one matrix product.
@@ -26,8 +27,6 @@ const TILE: usize = 128;
 const BOUND: usize = 5;
 /// The fewest and the most groups where there are too many centres for a bound each.
 const GROUPS: (usize, usize) = (8, 32);
-/// The most earlier sets of centres that are remembered: what a `u8` can number.
-const MAX_HISTORY: usize = 256;
 /// Distances one by one cost about twice those of a product: from this share of the centres on, a
 /// row is measured against all of them.
 const MANY: f32 = 0.5;
@@ -56,12 +55,18 @@ impl Row {
     fn unknown(label: u32, now: u8) -> Self {
         Self { label, upper: f32::INFINITY, other: 0.0, upper_at: now, other_at: now }
     }
+
+    /// A bound on the distance to its own centre as it is now.
+    fn upper_now(&self, history: &History) -> f32 {
+        self.upper + history.moved(self.upper_at, self.label)
+    }
 }
 
 /// Labels of n rows that follow k moving centres.
 pub(super) struct Assigner<'a> {
     x: MatrixRef<'a>,
     shift: Vec<f32>,
+    origin: f32,      // ‖shift‖
     order: Vec<u32>,  // internal position of a centre -> its number
     base: Vec<f32>,   // (n), ‖x − shift‖²
     rows: Vec<Row>,   // (n)
@@ -87,6 +92,7 @@ impl<'a> Assigner<'a> {
         let bounds = if pruning == Pruning::On { x.rows() * groups } else { 0 };
         Self {
             x,
+            origin: squared_norm(&shift).sqrt() as f32,
             shift,
             order: group_similar(start, groups),
             base,
@@ -94,7 +100,7 @@ impl<'a> Assigner<'a> {
             lower: vec![0.0; bounds],
             since: vec![0; bounds],
             groups,
-            history: History::new(groups),
+            history: History::new(x.rows(), start.rows(), groups),
             pruning,
             // Rounding of a product of d terms, with room to spare.
             epsilon: f32::EPSILON * (8.0 + (x.cols() as f32).sqrt()),
@@ -119,6 +125,7 @@ impl<'a> Assigner<'a> {
             x: self.x,
             base: &self.base,
             radius: centres.radius(),
+            origin: self.origin,
             centres: &centres,
             history: &self.history,
             groups: self.groups,
@@ -164,14 +171,14 @@ impl<'a> Assigner<'a> {
     fn forget(&mut self) {
         let (history, t) = (&self.history, self.groups);
         self.rows.par_iter_mut().for_each(|row| {
-            row.upper = history.upper(row);
+            row.upper = row.upper_now(history);
             row.other -= history.all_moved(row.other_at);
             (row.upper_at, row.other_at) = (0, 0);
         });
         let bounds = self.lower.par_chunks_mut(t).zip(self.since.par_chunks_mut(t));
         bounds.for_each(|(lower, since)| {
             for g in 0..lower.len() {
-                lower[g] -= history.group_moved[usize::from(since[g]) * t + g];
+                lower[g] -= history.group_moved(since[g], g);
                 since[g] = 0;
             }
         });
@@ -226,15 +233,17 @@ struct Pass<'p> {
     base: &'p [f32],
     centres: &'p Centres,
     radius: f32,
+    origin: f32, // how far the shift is from the origin
     history: &'p History,
     groups: usize,
     epsilon: f32,
 }
 
 impl Pass<'_> {
-    /// A bound on the rounding error of a squared distance of row i.
+    /// A bound on the rounding error of a squared distance of row i. A score sums products of x and
+    /// c̃, and x is as long as the shift where the data lie far from the origin.
     fn slack(&self, i: usize) -> f32 {
-        self.epsilon * (self.base[i] + self.radius * self.radius)
+        self.epsilon * (self.base[i] + self.radius * (self.radius + self.origin))
     }
 
     /// How far a centre must be from row i to be certainly further than `upper`.
@@ -342,7 +351,8 @@ impl Block<'_, '_> {
         let history = self.pass.history;
         let doubtful = |&i: &u32| {
             let row = &self.rows[i as usize];
-            let (upper, other) = (history.upper(row), row.other - history.all_moved(row.other_at));
+            let (upper, other) =
+                (row.upper_now(history), row.other - history.all_moved(row.other_at));
             let slack = self.pass.slack(self.start + i as usize);
             other <= 0.0 || other * other <= upper * upper + 2.0 * slack
         };
@@ -354,7 +364,7 @@ impl Block<'_, '_> {
     fn suspect(&mut self, i: usize, scratch: &mut Scratch) -> f32 {
         let (pass, at, row) = (self.pass, self.start + i, &mut self.rows[i]);
         let history = pass.history;
-        let reach = pass.reach(at, history.upper(row));
+        let reach = pass.reach(at, row.upper_now(history));
         scratch.suspects.clear();
         let (lower, since) = self.bounds.of(i);
         row.other = history.bring_up(lower, since, &mut scratch.low);
@@ -489,121 +499,6 @@ fn at_most(values: &[f32], limit: f32, out: &mut Vec<u32>) {
             mask &= mask - 1;
         }
         from += 8;
-    }
-}
-
-/// The centres of earlier iterations and how far they are from those of now.
-struct History {
-    centres: Vec<Matrix>,  // one (k, d) an iteration
-    moved: Vec<Vec<f32>>,  // (k) for each: ‖c_j(now) − c_j(then)‖, rounded up
-    group_moved: Vec<f32>, // (iterations, t): the largest of each group
-    all_moved: Vec<f32>,   // the largest of all
-    groups: usize,         // t
-}
-
-impl History {
-    fn new(groups: usize) -> Self {
-        Self { centres: vec![], moved: vec![], group_moved: vec![], all_moved: vec![], groups }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.centres.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.centres.len() == MAX_HISTORY
-    }
-
-    /// The entry of the latest centres.
-    fn now(&self) -> u8 {
-        (self.centres.len() - 1) as u8
-    }
-
-    fn latest(&self) -> &Matrix {
-        self.centres.last().expect("a pass has centres")
-    }
-
-    fn keep_latest(&mut self) {
-        let before = self.centres.len() - 1;
-        self.centres.drain(..before);
-        self.moved.drain(..before);
-        self.group_moved.drain(..before * self.groups);
-        self.all_moved.drain(..before);
-    }
-
-    fn push(&mut self, centres: Matrix) {
-        self.centres.push(centres);
-        let now = self.latest();
-        self.moved = self
-            .centres
-            .par_iter()
-            .map(|then| {
-                let distances = then.view().iter_rows().zip(now.view().iter_rows());
-                distances.map(|(a, b)| squared_distance(a, b).sqrt() as f32 * 1.000_001).collect()
-            })
-            .collect();
-        let largest = |of: &Vec<f32>| of.iter().copied().fold(0.0, f32::max);
-        self.all_moved = self.moved.iter().map(largest).collect();
-        self.group_moved.clear();
-        for moved in &self.moved {
-            let at = self.group_moved.len();
-            self.group_moved.resize(at + self.groups, 0.0);
-            for slice in moved.chunks(self.groups) {
-                let furthest = self.group_moved[at..].iter_mut().zip(slice);
-                furthest.for_each(|(f, &m)| *f = f.max(m));
-            }
-        }
-    }
-
-    /// A bound on the distance of a row to its own centre now.
-    fn upper(&self, row: &Row) -> f32 {
-        row.upper + self.moved[usize::from(row.upper_at)][row.label as usize]
-    }
-
-    /// How far the centre that went furthest has moved since an entry.
-    fn all_moved(&self, since: u8) -> f32 {
-        self.all_moved[usize::from(since)]
-    }
-
-    /// Brings the bounds of a row up to now, into `low`, and returns the least.
-    fn bring_up(&self, lower: &[f32], since: &[u8], low: &mut [f32]) -> f32 {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: AVX2 was just found, and every entry of `since` is one of the history.
-            unsafe { self.bring_up_avx2(lower, since, low) };
-            return least(low);
-        }
-        for g in 0..self.groups {
-            low[g] = lower[g] - self.group_moved[usize::from(since[g]) * self.groups + g];
-        }
-        least(low)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn bring_up_avx2(&self, lower: &[f32], since: &[u8], low: &mut [f32]) {
-        use std::arch::x86_64::*;
-        let t = self.groups;
-        let whole = t / 8 * 8;
-        let table = self.group_moved.as_ptr();
-        unsafe {
-            let width = _mm256_set1_epi32(t as i32);
-            for g in (0..whole).step_by(8) {
-                let entries = _mm256_cvtepu8_epi32(_mm_loadl_epi64(since.as_ptr().add(g).cast()));
-                let moved = _mm256_i32gather_ps::<4>(
-                    table.add(g),
-                    _mm256_add_epi32(
-                        _mm256_mullo_epi32(entries, width),
-                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                    ),
-                );
-                let bound = _mm256_sub_ps(_mm256_loadu_ps(lower.as_ptr().add(g)), moved);
-                _mm256_storeu_ps(low.as_mut_ptr().add(g), bound);
-            }
-        }
-        for g in whole..t {
-            low[g] = lower[g] - self.group_moved[usize::from(since[g]) * t + g];
-        }
     }
 }
 

@@ -340,6 +340,21 @@ mod tests {
     }
 
     #[test]
+    fn far_from_the_origin_pruning_changes_nothing() {
+        for seed in 0..40 {
+            let mut x = blobs(400, 24, 7, 3.0, seed);
+            x.data_mut().iter_mut().for_each(|v| *v += 3e3);
+            let start = Init::Random.centroids(x.view(), 20, Seed(seed)).unwrap();
+            let fit = |algorithm| {
+                let init = Init::Given(start.clone());
+                let spec = KMeans { k: 20, algorithm, init, tol: 0.0, ..KMeans::default() };
+                spec.fit(x.view(), Seed(0), &Silent).unwrap()
+            };
+            assert_eq!(fit(Algorithm::Pruned), fit(Algorithm::Lloyd), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn pruning_skips_rows_and_changes_nothing_on_larger_data() {
         let x = blobs(20_000, 24, 60, 4.0, 1);
         let start = Init::Random.centroids(x.view(), 90, Seed(2)).unwrap();

@@ -17,6 +17,7 @@ mod gaussian;
 mod gmm;
 #[cfg(test)]
 mod golden;
+mod history;
 mod init;
 mod kmeans;
 mod minibatch;
