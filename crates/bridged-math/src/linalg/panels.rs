@@ -63,25 +63,8 @@ impl Panels {
     }
 }
 
-/// `out += aᵀ · b`, row-major, on the calling thread: fastest where the columns of `b` are whole
-/// sixteens.
-///
-/// # Panics
-/// If the shapes do not fit.
-pub fn add_transposed(a: View<'_, f32>, b: View<'_, f32>, out: &mut [f32]) {
-    assert_eq!(a.rows, b.rows, "the inner sizes of a product agree");
-    assert_eq!(out.len(), a.cols * b.cols, "the product is (columns of a) × (columns of b)");
-    #[cfg(target_arch = "x86_64")]
-    if fma::is_best() && a.rows > 0 && b.col_stride == 1 && b.cols.is_multiple_of(fma::WIDE) {
-        // SAFETY: AVX2 and FMA were found.
-        return unsafe { fma::add_transposed(a, b, out) };
-    }
-    product(a.t(), b, Accum::Add, out);
-}
-
 #[cfg(target_arch = "x86_64")]
 mod fma {
-    use super::View;
     use crate::matrix::MatrixRef;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
@@ -89,7 +72,7 @@ mod fma {
     /// Numbers in a register.
     const LANES: usize = 8;
     /// Columns of a panel, except that the last may have fewer.
-    pub const WIDE: usize = 2 * LANES;
+    const WIDE: usize = 2 * LANES;
     /// Columns of a last panel whose sums run along the depth.
     const THIN: usize = 4;
     /// Rows that are worked on at once: they stay in the second cache for all panels.
@@ -161,13 +144,12 @@ mod fma {
                     let tile = Tile {
                         depth: DEPTH.min(depth - start),
                         stride: depth,
-                        step: 1,
-                        panel_step: if shape == Shape::Thin { 1 } else { shape.width() },
                         width: shape.width().min(cols - from),
                         out_stride: cols,
                         fetch: from == 0,
                     };
-                    let panel = &panels[depth * from + start * tile.panel_step..];
+                    let step = if shape == Shape::Thin { 1 } else { shape.width() };
+                    let panel = &panels[depth * from + start * step..];
                     let mut row = 0;
                     while row * cols < out.len() {
                         let (a, out) = (&a[row * depth + start..], &mut out[row * cols + from..]);
@@ -183,33 +165,10 @@ mod fma {
         }
     }
 
-    /// `out += aᵀ · b` for whole panels of columns of `b`, which are used where they lie.
-    #[target_feature(enable = "avx2,fma")]
-    pub fn add_transposed(a: View<'_, f32>, b: View<'_, f32>, out: &mut [f32]) {
-        let tile = Tile {
-            depth: a.rows,
-            stride: a.col_stride,
-            step: a.row_stride,
-            panel_step: b.row_stride,
-            width: WIDE,
-            out_stride: b.cols,
-            fetch: false,
-        };
-        for from in (0..b.cols).step_by(WIDE) {
-            let mut row = 0;
-            while row < a.cols {
-                let (part, out) = (&a.data[row * a.col_stride..], &mut out[row * b.cols + from..]);
-                row += tile.wide(a.cols - row, part, &b.data[from..], out);
-            }
-        }
-    }
-
     /// Some rows times a part of a panel.
     struct Tile {
         depth: usize,
         stride: usize,     // from row to row of a
-        step: usize,       // from one number of a row to the next
-        panel_step: usize, // from one row of the panel to the next
         width: usize,      // columns that are not padding
         out_stride: usize, // from row to row of the output
         fetch: bool,       // the rows that follow are not in the cache yet
@@ -307,8 +266,8 @@ mod fma {
             b: &[f32],
             out: &mut [f32],
         ) -> usize {
-            assert!(a.len() > (M - 1) * self.stride + (self.depth - 1) * self.step);
-            assert!(b.len() >= (self.depth - 1) * self.panel_step + V * LANES);
+            assert!(a.len() >= (M - 1) * self.stride + self.depth);
+            assert!(b.len() >= self.depth * V * LANES);
             assert!(out.len() >= (M - 1) * self.out_stride + self.width);
             let whole = self.width == V * LANES;
             let mut sums = [[_mm256_setzero_ps(); V]; M];
@@ -335,7 +294,7 @@ mod fma {
                                 sums[m][w] = _mm256_fmadd_ps(v, columns[w], sums[m][w]);
                             }
                         }
-                        (a, b) = (a.wrapping_add(self.step), b.wrapping_add(self.panel_step));
+                        (a, b) = (a.add(1), b.add(V * LANES));
                     }
                 }
                 for m in 0..M {
@@ -396,24 +355,6 @@ mod tests {
     use rand::RngExt;
 
     proptest! {
-        #[test]
-        fn a_transposed_product_agrees_with_plain_loops(
-            m in 0usize..70, k in 1usize..30, width in prop_oneof![1usize..50, Just(16), Just(48)], gap in 0usize..3, seed in 0u64..1000,
-        ) {
-            let mut rng = Seed(seed).rng();
-            let a: Vec<f32> = (0..m * (k + gap)).map(|_| rng.random()).collect();
-            let b: Vec<f32> = (0..m * (width + gap)).map(|_| rng.random()).collect();
-            let mut out = vec![0.5f32; k * width];
-            let view = |data, cols| View::with_stride(data, m, cols, cols + gap);
-            add_transposed(view(&a, k), view(&b, width), &mut out);
-            for (at, &v) in out.iter().enumerate() {
-                let (j, c) = (at / width, at % width);
-                let term = |i: usize| f64::from(a[i * (k + gap) + j]) * f64::from(b[i * (width + gap) + c]);
-                let exact = 0.5 + (0..m).map(term).sum::<f64>();
-                prop_assert!((f64::from(v) - exact).abs() < 1e-4, "{v} {exact}");
-            }
-        }
-
         #[test]
         fn a_product_by_panels_agrees_with_plain_loops(
             m in 0usize..40, depth in 0usize..600, cols in 1usize..60, seed in 0u64..1000,

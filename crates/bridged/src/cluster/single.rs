@@ -15,14 +15,12 @@ use super::moments::Moments;
 use super::softmax::{LANES, to_responsibilities};
 use bridged_math::MatrixRef;
 use bridged_math::chunks::map_blocks;
-use bridged_math::linalg::{View, add_transposed};
+use bridged_math::linalg::{Accum, View, product};
 
 /// Rows whose densities are computed at once.
 const ROWS: usize = 8;
 /// Rows of a tile, whole [`ROWS`]: their features stay in cache, and so few are summed in `f32`.
 const TILE: usize = 256;
-/// Columns that a product takes at once: a line of the cache.
-const PANEL: usize = 16;
 /// The largest κ: a variance is then good to about 1e-5 of itself.
 const LARGEST: f64 = 64.0;
 /// Squares of centred rows neither overflow nor vanish if the mean variance is within these.
@@ -79,12 +77,11 @@ impl Single {
     /// The sums over all rows, in parallel.
     pub fn moments(&self, x: MatrixRef<'_>) -> Moments {
         let (padded, width) = (self.constants.len(), 2 * x.cols());
-        let (whole, stride) = (width.next_multiple_of(PANEL), self.stride());
         let parts = map_blocks(x.rows(), |rows| {
             let mut part = Moments::zeros(self.k, width);
-            let mut features = vec![0.0f32; TILE * stride];
+            let mut features = vec![0.0f32; TILE * width];
             let mut joint = vec![0.0f32; TILE * padded];
-            let mut sums = vec![0.0f32; self.k * whole];
+            let mut sums = vec![0.0f32; self.k * width];
             for start in rows.clone().step_by(TILE) {
                 let tile = x.slice(start..(start + TILE).min(rows.end));
                 let m = tile.rows();
@@ -93,22 +90,14 @@ impl Single {
                 let (log_likelihood, counts) = to_responsibilities(joint, &self.constants);
                 part.log_likelihood += log_likelihood;
                 add(&mut part.counts, &counts);
-                sums.fill(0.0);
-                let responsibilities = View::with_stride(joint, m, self.k, padded);
-                let features = View::with_stride(&features, m, whole, stride);
-                add_transposed(responsibilities, features, &mut sums);
-                let components = part.sums.chunks_exact_mut(width);
-                components.zip(sums.chunks_exact(whole)).for_each(|(s, part)| add(s, part));
+                let responsibilities = View::with_stride(joint, m, self.k, padded).t();
+                let features = View::new(&features, m, width);
+                product(responsibilities, features, Accum::Replace, &mut sums);
+                add(&mut part.sums, &sums);
             }
             part
         });
         Moments::total(parts, self.k, width)
-    }
-
-    /// From row to row of the features: an odd number of cache lines, so that the same columns of
-    /// many rows find room in the nearest cache.
-    fn stride(&self) -> usize {
-        (2 * self.shift.len()).next_multiple_of(PANEL) | PANEL
     }
 
     /// [x̃, x̃²] of each row, (m, 2d), and its log densities less the constants, (m, padded k); both
@@ -134,18 +123,18 @@ impl Single {
         features: &mut [f32],
         joint: &mut [f32],
     ) {
-        let (d, stride) = (x.cols(), self.stride());
-        for (row, out) in x.iter_rows().zip(features.chunks_exact_mut(stride)) {
-            let (linear, square) = out[..2 * d].split_at_mut(d);
+        let d = x.cols();
+        for (row, out) in x.iter_rows().zip(features.chunks_exact_mut(2 * d)) {
+            let (linear, square) = out.split_at_mut(d);
             // Two loops vectorise where one of both does not.
             linear.iter_mut().zip(row).zip(&self.shift).for_each(|((l, v), m)| *l = v - m);
             square.iter_mut().zip(linear).for_each(|(s, l)| *s = *l * *l);
         }
         let used = x.rows().next_multiple_of(ROWS);
-        let features = features[..used * stride].chunks_exact(ROWS * stride);
+        let features = features[..used * 2 * d].chunks_exact(ROWS * 2 * d);
         for (rows, out) in features.zip(joint.chunks_exact_mut(ROWS * self.constants.len())) {
             for (group, forms) in self.forms.chunks_exact(d).enumerate() {
-                let squares = squared_norms::<FUSED>(rows, stride, forms);
+                let squares = squared_norms::<FUSED>(rows, forms);
                 for (squares, out) in squares.iter().zip(out.chunks_exact_mut(self.constants.len()))
                 {
                     let out = &mut out[group * LANES..(group + 1) * LANES];
@@ -156,15 +145,11 @@ impl Single {
     }
 }
 
-/// Σ (P x̃ − P μ̃)² of some rows for some components; the rows begin every `stride` numbers.
+/// Σ (P x̃ − P μ̃)² of some rows for some components; the rows begin every 2d numbers.
 #[inline(always)]
-fn squared_norms<const FUSED: bool>(
-    rows: &[f32],
-    stride: usize,
-    forms: &[Form],
-) -> [[f32; LANES]; ROWS] {
+fn squared_norms<const FUSED: bool>(rows: &[f32], forms: &[Form]) -> [[f32; LANES]; ROWS] {
     let d = forms.len();
-    let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &rows[r * stride..r * stride + d]);
+    let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &rows[2 * r * d..(2 * r + 1) * d]);
     let mut sums = [[0.0f32; LANES]; ROWS];
     for (c, form) in forms.iter().enumerate() {
         for r in 0..ROWS {
