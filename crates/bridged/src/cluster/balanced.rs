@@ -249,12 +249,9 @@ impl Lloyd<'_> {
         let moved = Matrix::new(width, d, moved).expect("whole centroids");
         // A fixed shift: a cost does not depend on which other centroids are in the product.
         let centres = Centres::with_shift(moved.view(), self.mean.clone());
-        if let [trial] = trials
-            && trial.moved.iter().all(|&moved| moved)
-        {
-            trial.costs.resize(n * width, 0.0);
-            self.product(&centres, &mut trial.costs);
-            return;
+        if let [trial] = trials {
+            trial.costs.resize(n * trial.moved.len(), 0.0);
+            return self.refresh(&centres, &trial.moved, &mut trial.costs);
         }
         scratch.resize(n * width, 0.0);
         self.product(&centres, scratch);
@@ -275,6 +272,22 @@ impl Lloyd<'_> {
             for (costs, new) in rows {
                 columns.iter().zip(&new[from..]).for_each(|(&j, &v)| costs[j] = v);
             }
+        });
+    }
+
+    /// Puts the scores of all rows into the columns of `costs` whose centroids moved; a few rows at a
+    /// time, because large data have no room for a second matrix of costs.
+    fn refresh(&self, centres: &Centres, moved: &[bool], costs: &mut [f32]) {
+        let k = moved.len();
+        let columns: Vec<usize> = (0..k).filter(|&j| moved[j]).collect();
+        if columns.len() == k {
+            return self.product(centres, costs);
+        }
+        chunks::map_blocks_mut(costs, k, |range, costs| {
+            centres.for_each_scores(self.x.slice(range), |i, scores| {
+                let costs = &mut costs[i * k..(i + 1) * k];
+                columns.iter().zip(scores).for_each(|(&j, &v)| costs[j] = v);
+            });
         });
     }
 
