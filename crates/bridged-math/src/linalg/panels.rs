@@ -24,7 +24,6 @@ pub struct Panels {
 #[derive(Clone, Debug)]
 enum Packed {
     /// Bᵀ, row-major, for gemm.
-    #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
     Rows(Vec<f32>),
     /// One panel after the other, (depth, 16), last (depth, 8) or (4, depth), filled up with zeros.
     #[cfg(target_arch = "x86_64")]
@@ -98,10 +97,12 @@ mod fma {
 
     impl Shape {
         fn of(from: usize, cols: usize) -> Self {
-            match cols - from {
-                ..=THIN => Shape::Thin,
-                ..=LANES => Shape::Narrow,
-                _ => Shape::Wide,
+            if cols - from <= THIN {
+                Shape::Thin
+            } else if cols - from <= LANES {
+                Shape::Narrow
+            } else {
+                Shape::Wide
             }
         }
 
@@ -363,9 +364,13 @@ mod tests {
             let a = Matrix::from_fn(m, depth, |_, _| rng.random::<f32>() - 0.5);
             let b = Matrix::from_fn(cols, depth, |_, _| rng.random::<f32>() - 0.5);
             let start: Vec<f32> = (0..cols).map(|_| rng.random()).collect();
-            let mut out = vec![f32::NAN; m * cols];
+            // What this machine takes, and what it would take without AVX2.
+            let plain = Panels { depth, cols, packed: Packed::Rows(b.data().to_vec()) };
+            let [mut out, mut other] = [vec![f32::NAN; m * cols], vec![f32::NAN; m * cols]];
             Panels::of_rows(b.view()).product(a.view(), &start, &mut out);
+            plain.product(a.view(), &start, &mut other);
             for (at, &v) in out.iter().enumerate() {
+                prop_assert!((v - other[at]).abs() < 1e-4, "{v} {}", other[at]);
                 let terms = a.row(at / cols).iter().zip(b.row(at % cols));
                 let exact: f64 = terms.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
                 let exact = exact + f64::from(start[at % cols]);
