@@ -17,6 +17,12 @@ pub fn block_len(n: usize) -> usize {
     n.div_ceil(MAX_BLOCKS).max(MIN_BLOCK)
 }
 
+/// Runs `f` on a thread of the pool. A parallel pass that starts outside of it hands its work over
+/// and sleeps until it is done; many short ones in a row wake and sleep more than they work.
+pub fn in_pool<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    rayon::scope(|_| f())
+}
+
 /// Runs `f` over the blocks of `0..n` in parallel and returns what it gave, in block order.
 pub fn map_blocks<T: Send>(n: usize, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let len = block_len(n);

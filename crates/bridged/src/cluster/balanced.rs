@@ -95,7 +95,7 @@ impl Clusterer for BalancedKMeans {
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
-        let Scatter { mean, sum: scatter } = Scatter::of(rows);
+        let Scatter { mean, sum: scatter } = chunks::in_pool(|| Scatter::of(rows));
         let lloyd = Lloyd {
             x: rows,
             mean,
@@ -112,7 +112,7 @@ impl Clusterer for BalancedKMeans {
         for from in (0..restarts).step_by(at_once) {
             let seeds: Vec<Seed> =
                 (from..(from + at_once).min(restarts)).map(|r| seed.nth(r)).collect();
-            let starts = self.init.starts(rows, self.k, &seeds)?;
+            let starts = chunks::in_pool(|| self.init.starts(rows, self.k, &seeds))?;
             let trials = starts
                 .into_iter()
                 .map(|start| Trial::new(start, self.metric, Transport::new(bounds.clone())));
@@ -222,16 +222,22 @@ impl Lloyd<'_> {
             if active.is_empty() {
                 break;
             }
-            self.score(&mut active, &mut scratch);
-            active.par_iter_mut().try_for_each(|trial| self.assign(trial))?;
-            if done == 0 {
-                self.first_sums(&mut active);
-            }
-            active.par_iter_mut().for_each(|trial| self.recentre(trial));
             done += active.len() as u64;
+            chunks::in_pool(|| self.step(&mut active, &mut scratch))?;
             tick(done)?;
         }
         Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
+    }
+
+    /// One iteration of all trials.
+    fn step(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) -> Result<(), ClusterError> {
+        self.score(trials, scratch);
+        trials.par_iter_mut().try_for_each(|trial| self.assign(trial))?;
+        if trials[0].sums.is_none() {
+            self.first_sums(trials);
+        }
+        trials.par_iter_mut().for_each(|trial| self.recentre(trial));
+        Ok(())
     }
 
     /// Brings the costs of all trials up to date: half the squared distance of every row to each
