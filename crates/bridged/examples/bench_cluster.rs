@@ -19,7 +19,7 @@
 //! seconds. The caller thus decides when this program runs and when another does.
 
 use bridged::cluster::{AssignRule, ClusterSpec, Clusterer, Clustering, Metric};
-use bridged::math::distance::{Centres, product_transposed};
+use bridged::math::distance::{nearest, product_transposed};
 use bridged::math::{Matrix, Seed, Silent, chunks};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn prepare<'a>(
         }
         Work::Assign => {
             let centres = centroids.ok_or(needed)?;
-            Box::new(move |_| Ok(Outcome::Labels(Centres::new(centres.view()).nearest(x.view()))))
+            Box::new(move |_| Ok(Outcome::Labels(nearest(x.view(), centres.view()))))
         }
         Work::Gemm => {
             let centres = centroids.ok_or(needed)?;

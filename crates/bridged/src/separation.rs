@@ -334,7 +334,7 @@ mod tests {
     use crate::metrics::misclustering;
     use crate::synth::{Mixture, Pairs, Sizes};
     use bridged_math::Matrix;
-    use bridged_math::distance::Centres;
+    use bridged_math::distance::nearest;
 
     fn sizes(x: usize) -> Sizes {
         Sizes { x, y: 10, test: 0, pairs: Pairs::Stratified(1) }
@@ -350,7 +350,7 @@ mod tests {
         for ratio in [4.0, 6.0, 8.0, 10.0] {
             let mixture = Mixture { separation: ratio, sigma: 0.7, ..Mixture::default() };
             let s = mixture.draw(sizes(20_000), Seed(ratio as u64));
-            let labels = Centres::new(s.means_x.view()).nearest(s.x.view());
+            let labels = nearest(s.x.view(), s.means_x.view());
             let error = misclustering(&labels, &s.latent_x).unwrap();
             let found = separation(s.x.view(), &s.latent_x, s.means_x.view()).unwrap();
             let bound = found.bound.unwrap();

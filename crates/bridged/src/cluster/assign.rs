@@ -3,7 +3,7 @@
 
 use super::clustering::{Metric, NOISE};
 use super::gaussian::Gaussian;
-use bridged_math::distance::Centres;
+use bridged_math::distance::nearest;
 use bridged_math::neighbors::Neighbors;
 use bridged_math::{Matrix, MatrixRef};
 
@@ -41,7 +41,7 @@ impl AssignRule {
             AssignRule::Nearest { centres, metric } => {
                 let seen = metric.view(x);
                 let x = MatrixRef::new(x.rows(), x.cols(), &seen).expect("same shape as x");
-                Centres::new(centres.view()).nearest(x)
+                nearest(x, centres.view())
             }
             AssignRule::Mixture(mixture) => mixture.assign(x),
             AssignRule::Neighbors { rows, labels, neighbors, radius, metric } => {

@@ -17,7 +17,10 @@
 
 use super::history::History;
 use super::sums::Move;
-use bridged_math::distance::{Centres, least, squared_distance, squared_norm, squared_to_some};
+use bridged_math::distance::{
+    Centres, least, least_and_close, nearest_exactly, squared_distance, squared_norm,
+    squared_to_some,
+};
 use bridged_math::{MatrixRef, chunks};
 use rayon::prelude::*;
 
@@ -258,9 +261,7 @@ impl Pass<'_> {
 
     /// The nearest by distances in f64 among some centres; of equals the first.
     fn nearest_exactly(&self, i: usize, positions: impl Iterator<Item = u32>) -> u32 {
-        let to = |&p: &u32| squared_distance(self.x.row(i), self.history.latest().row(p as usize));
-        let nearest = positions.min_by(|a, b| to(a).total_cmp(&to(b)).then(a.cmp(b)));
-        nearest.expect("the nearest is one of them")
+        nearest_exactly(self.x.row(i), self.history.latest().view(), positions)
     }
 }
 
@@ -476,15 +477,6 @@ impl Block<'_, '_> {
 #[inline(always)]
 fn lesser(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
-}
-
-/// The position of the least number, the first of equals, and how many are within `doubt` of it.
-fn least_and_close(values: &[f32], doubt: f32) -> (usize, usize) {
-    let least = least(values);
-    let position = values.iter().position(|&v| v == least).expect("the least is one of them");
-    let mut close = 0u32;
-    values.iter().for_each(|&v| close += u32::from(v <= least + doubt));
-    (position, close as usize)
 }
 
 /// The positions of the numbers that are at most `limit`, in order.

@@ -29,7 +29,7 @@ use super::moments::Moments;
 use super::single::Single;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans};
 use bridged_math::chunks::map_blocks_mut;
-use bridged_math::distance::Centres;
+use bridged_math::distance::nearest;
 use bridged_math::linalg::{cholesky, invert_lower, scatter};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use rayon::prelude::*;
@@ -194,7 +194,7 @@ impl GaussianMixture {
     ) -> Result<Vec<u32>, ClusterError> {
         if let Init::Given(_) = self.init {
             let given = self.init.centroids(x, self.k, seed)?;
-            let labels = Centres::new(given.view()).nearest(x);
+            let labels = nearest(x, given.view());
             let mut sizes = vec![0u32; self.k];
             labels.iter().for_each(|&l| sizes[l as usize] += 1);
             if !sizes.contains(&0) {

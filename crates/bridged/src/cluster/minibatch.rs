@@ -19,7 +19,7 @@ use super::assign::AssignRule;
 use super::clustering::{check, unit_rows};
 use super::kmeans::mean_variance;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
-use bridged_math::distance::{Centres, argmin, squared_distance};
+use bridged_math::distance::{Centres, argmin, nearest, squared_distance};
 use bridged_math::seed::Rng;
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use rand::RngExt;
@@ -166,7 +166,7 @@ impl MiniBatchKMeans {
 
     /// Labels all rows by their nearest centre, and gives every cluster at least one.
     fn finish(&self, x: MatrixRef<'_>, rows: MatrixRef<'_>, mut centres: Matrix) -> Clustering {
-        let mut labels = Centres::new(centres.view()).nearest(rows);
+        let mut labels = nearest(rows, centres.view());
         // A centre that got no row moves to the row that is worst off, which may draw others.
         for _ in 0..3 {
             let empty = empty_clusters(&labels, self.k);
@@ -177,7 +177,7 @@ impl MiniBatchKMeans {
             for (&j, &i) in empty.iter().zip(&worst) {
                 centres.row_mut(j).copy_from_slice(rows.row(i));
             }
-            labels = Centres::new(centres.view()).nearest(rows);
+            labels = nearest(rows, centres.view());
         }
         // With fewer distinct rows than clusters, equals must part.
         let mut sizes = vec![0u32; self.k];

@@ -12,7 +12,7 @@
 use super::clustering::check;
 use super::kmeans::{KMeans, Run, best_of};
 use super::{AssignRule, ClusterError, Clustering, Metric};
-use bridged_math::distance::{Centres, squared_distance};
+use bridged_math::distance::{nearest, squared_distance};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 
 impl KMeans {
@@ -72,7 +72,7 @@ impl KMeans {
         tick: &dyn Fn(u32) -> Result<(), bridged_math::Cancelled>,
     ) -> Result<Run, ClusterError> {
         let mut centroids = self.on_sphere(start);
-        let mut labels = nearest(x, weights, &centroids);
+        let mut labels = labels_of(x, weights, &centroids);
         let mut iterations = 1;
         let converged = loop {
             let next = self.on_sphere(weighted_means(x, &labels, weights, self.k));
@@ -82,7 +82,7 @@ impl KMeans {
             if shift <= least_shift || iterations >= self.max_iter {
                 break shift <= least_shift;
             }
-            let now = nearest(x, weights, &centroids);
+            let now = labels_of(x, weights, &centroids);
             iterations += 1;
             if now == labels {
                 break true;
@@ -102,7 +102,7 @@ impl KMeans {
         run: Run,
     ) -> Clustering {
         let mut kept = run.labels.into_iter();
-        let mut labels = Centres::new(run.centroids.view()).nearest(seen);
+        let mut labels = nearest(seen, run.centroids.view());
         for (label, _) in labels.iter_mut().zip(weights).filter(|(_, w)| **w > 0.0) {
             *label = kept.next().expect("one label for each row with a weight");
         }
@@ -147,8 +147,8 @@ fn check_weights(x: MatrixRef<'_>, weights: &[f64], k: usize) -> Result<f64, Clu
 
 /// The nearest centroid of each row; a cluster that is left empty gets the row that adds most to the
 /// sum, of equals the first, from a cluster that has another.
-fn nearest(x: MatrixRef<'_>, weights: &[f64], centroids: &Matrix) -> Vec<u32> {
-    let mut labels = Centres::new(centroids.view()).nearest(x);
+fn labels_of(x: MatrixRef<'_>, weights: &[f64], centroids: &Matrix) -> Vec<u32> {
+    let mut labels = nearest(x, centroids.view());
     let mut sizes = vec![0u32; centroids.rows()];
     labels.iter().for_each(|&l| sizes[l as usize] += 1);
     if sizes.iter().all(|&s| s > 0) {
