@@ -28,20 +28,7 @@ const TILE: usize = 120;
 
 /// Σ (a − b)², summed in `f64`.
 pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
-    #[inline(always)]
-    fn squares(a: &[f32], b: &[f32]) -> f64 {
-        sum_of(a, b, |x, y| (x - y) * (x - y))
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn squares_avx2(a: &[f32], b: &[f32]) -> f64 {
-            squares(a, b)
-        }
-        // SAFETY: AVX2 was just found. The sum has the same bits with and without.
-        return unsafe { squares_avx2(a, b) };
-    }
-    squares(a, b)
+    sum_of(a, b, |x, y| (x - y) * (x - y))
 }
 
 /// Σ a·b, summed in `f64`.
@@ -54,9 +41,24 @@ pub fn squared_norm(a: &[f32]) -> f64 {
     dot(a, a)
 }
 
+/// Σ term(a, b), with the best instructions of the machine, which do not change its bits.
+#[inline]
+fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn sum_avx2(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+            eight_sums(a, b, term)
+        }
+        // SAFETY: AVX2 was just found.
+        return unsafe { sum_avx2(a, b, term) };
+    }
+    eight_sums(a, b, term)
+}
+
 /// Σ term(a, b) in eight running sums: one alone would be a chain of dependent additions.
 #[inline(always)]
-fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+fn eight_sums(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
     debug_assert_eq!(a.len(), b.len());
     let term = |x: &f32, y: &f32| term(f64::from(*x), f64::from(*y));
     let mut sums = [0.0f64; 8];

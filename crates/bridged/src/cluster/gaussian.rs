@@ -10,6 +10,7 @@
 //! components cost one product [x̃, x̃²]·Cᵀ, O(n k d); a full P costs a product each, O(n k d²). All
 //! in `f64`: the form is a difference of large numbers where a component is narrow and far away.
 
+use super::single::Single;
 use bridged_math::chunks::{map_blocks, map_blocks_mut};
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef};
@@ -30,13 +31,21 @@ impl Gaussian {
     /// The component with the highest posterior probability for each row; of equals the first.
     pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
         let densities = self.densities();
-        let mut labels = vec![0u32; x.rows()];
-        map_blocks_mut(&mut labels, 1, |rows, out| {
-            densities.for_each_tile(x.slice(rows), |first, tile| {
+        let single = Single::new(&densities);
+        let exactly = |x: MatrixRef<'_>, out: &mut [u32]| {
+            densities.for_each_tile(x, |first, tile| {
                 for (i, log) in tile.log_joint.chunks_exact(tile.k).enumerate() {
                     out[first + i] = argmax(log) as u32;
                 }
             });
+        };
+        let mut labels = vec![0u32; x.rows()];
+        map_blocks_mut(&mut labels, 1, |rows, out| {
+            let x = x.slice(rows);
+            let Some(single) = &single else { return exactly(x, out) };
+            for i in single.assign(x, out) {
+                exactly(x.slice(i..i + 1), &mut out[i..i + 1]);
+            }
         });
         labels
     }
@@ -84,7 +93,10 @@ impl Gaussian {
     fn densities(&self) -> Densities {
         let double = |m: &Matrix| m.data().iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
         let (means, precisions) = (double(&self.means), double(&self.precisions));
-        Densities::new(&self.log_weights, &means, &precisions, &self.means.view().mean_row())
+        // A shift without more digits than the data: centred rows are as exact in single precision.
+        let shift: Vec<f64> =
+            self.means.view().mean_row().into_iter().map(|m| f64::from(m as f32)).collect();
+        Densities::new(&self.log_weights, &means, &precisions, &shift)
     }
 }
 
@@ -201,12 +213,12 @@ impl Densities {
 }
 
 /// Rows of a tile whose features are `width` wide: half a megabyte of them at most.
-pub(super) fn tile_len(width: usize) -> usize {
+fn tile_len(width: usize) -> usize {
     (65_536 / width.max(1)).clamp(16, 512)
 }
 
 /// Replaces `out` by x̃ for each row, followed by its squares if `width` is twice the columns.
-pub(super) fn fill_features(x: MatrixRef<'_>, shift: &[f64], width: usize, out: &mut Vec<f64>) {
+fn fill_features(x: MatrixRef<'_>, shift: &[f64], width: usize, out: &mut Vec<f64>) {
     out.clear();
     for row in x.iter_rows() {
         let at = out.len();

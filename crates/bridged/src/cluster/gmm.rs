@@ -100,8 +100,9 @@ impl Default for GaussianMixture {
 const START_ITERATIONS: u32 = 10;
 /// From so many products a pass on, single precision is worth its rounding…
 const LARGE: usize = 1 << 22;
-/// … until the mean log-likelihood gains less than this: the last steps are taken in `f64`.
-const LEAST_ROUGH_GAIN: f64 = 1e-5;
+/// … until the mean log-likelihood gains less than this, or than what rounding makes of it: the last
+/// steps are taken in `f64`.
+const LEAST_ROUGH_GAIN: f64 = 1e-6;
 /// A component with fewer rows than this has lost all weight.
 const LEAST_COUNT: f64 = 1e-6;
 
@@ -235,10 +236,14 @@ impl GaussianMixture {
         let mut parameters = self.maximise(data, &moments, &kept);
         let (mut before, mut iterations, mut converged) = (f64::NEG_INFINITY, 0, false);
         let mut rough = data.x.data().len() * k >= LARGE;
+        // A log density is about as large as there are columns, and rounded by itself.
+        let rounding = 8.0 * f64::from(f32::EPSILON) * data.x.cols() as f64;
+        let least_gain = LEAST_ROUGH_GAIN.max(rounding / (data.x.rows() as f64).sqrt());
         while iterations < self.max_iter && !converged {
             let densities = parameters.densities(data);
             let keep = (!kept.is_empty()).then_some(&mut kept[..]);
-            let single = if rough { Single::new(&densities, &data.overall) } else { None };
+            let single = if rough { Single::new(&densities) } else { None };
+            let single = single.filter(|s| s.has_good_moments(&data.overall));
             let moments = match &single {
                 Some(single) => single.moments(data.x),
                 None => Moments::of_densities(data.x, &densities, k, data.width, keep),
@@ -248,8 +253,8 @@ impl GaussianMixture {
             let log_likelihood = moments.log_likelihood / data.x.rows() as f64;
             iterations += 1;
             let gain = (log_likelihood - before).abs();
-            converged = gain < self.tol && (single.is_none() || self.tol >= LEAST_ROUGH_GAIN);
-            rough &= gain >= LEAST_ROUGH_GAIN;
+            converged = gain < self.tol && (single.is_none() || self.tol >= least_gain);
+            rough &= gain >= least_gain;
             before = log_likelihood;
             tick()?;
         }

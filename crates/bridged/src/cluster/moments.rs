@@ -9,7 +9,7 @@
 //! Responsibilities live for one tile only, unless the caller wants them; the sums are one product
 //! Rᵀ·[x̃, x̃²] a tile, folded over blocks in order. O(n k d) beside the densities.
 
-use super::gaussian::{Densities, fill_features, tile_len};
+use super::gaussian::Densities;
 use bridged_math::MatrixRef;
 use bridged_math::chunks::{map_blocks, map_blocks_mut};
 use bridged_math::linalg::{Accum, View, product};
@@ -41,17 +41,10 @@ impl Moments {
     ) -> Self {
         let parts = map_blocks(x.rows(), |rows| {
             let mut part = Self::zeros(k, width);
-            let mut features = Vec::new();
-            let len = tile_len(width);
-            for start in rows.clone().step_by(len) {
-                let tile = start..(start + len).min(rows.end);
-                fill_features(x.slice(tile.clone()), shift, width, &mut features);
-                for (i, row) in tile.zip(features.chunks_exact(width)) {
-                    let j = labels[i] as usize;
-                    part.counts[j] += 1.0;
-                    let sums = &mut part.sums[j * width..(j + 1) * width];
-                    sums.iter_mut().zip(row).for_each(|(s, v)| *s += v);
-                }
+            for i in rows {
+                let j = labels[i] as usize;
+                part.counts[j] += 1.0;
+                add_row(x.row(i), shift, &mut part.sums[j * width..(j + 1) * width]);
             }
             part
         });
@@ -98,6 +91,27 @@ impl Moments {
             total
         })
     }
+}
+
+/// Adds x̃, and its squares if there is room for them.
+fn add_row(row: &[f32], shift: &[f64], sums: &mut [f64]) {
+    #[inline(always)]
+    fn add(row: &[f32], shift: &[f64], sums: &mut [f64]) {
+        let (first, second) = sums.split_at_mut(row.len());
+        let centred = || row.iter().zip(shift).map(|(&v, m)| f64::from(v) - m);
+        first.iter_mut().zip(centred()).for_each(|(s, v)| *s += v);
+        second.iter_mut().zip(centred()).for_each(|(s, v)| *s += v * v);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn add_avx2(row: &[f32], shift: &[f64], sums: &mut [f64]) {
+            add(row, shift, sums);
+        }
+        // SAFETY: AVX2 was just found. The sums have the same bits with and without.
+        return unsafe { add_avx2(row, shift, sums) };
+    }
+    add(row, shift, sums);
 }
 
 /// Replaces log joint densities by responsibilities and returns log p(x).
