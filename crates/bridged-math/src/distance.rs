@@ -20,7 +20,7 @@ pub use some::squared_to_some;
 
 use crate::chunks::map_blocks_mut;
 use crate::linalg::{Accum, Panels, View, product};
-use crate::matrix::MatrixRef;
+use crate::matrix::{Matrix, MatrixRef};
 
 /// Rows whose scores are held at once: large enough for the product to run at full speed, small
 /// enough for the scores to stay in cache.
@@ -90,25 +90,22 @@ impl Centres {
     /// Shifts the centres to their own mean.
     pub fn new(centres: MatrixRef<'_>) -> Self {
         let shift: Vec<f32> = centres.mean_row().into_iter().map(|v| v as f32).collect();
-        Self::with_shift(centres, shift)
+        Self::with_shift(centres.to_matrix(), shift)
     }
 
     /// Shifts the centres by a given point, which a caller keeps over several sets of centres.
-    pub fn with_shift(centres: MatrixRef<'_>, shift: Vec<f32>) -> Self {
-        let mut shifted = centres.to_matrix();
-        let mut bias = Vec::with_capacity(centres.rows());
-        for j in 0..centres.rows() {
-            let mut b = 0.0f64;
-            for (c, &m) in shifted.row_mut(j).iter_mut().zip(&shift) {
-                *c -= m;
-                let (c, m) = (f64::from(*c), f64::from(m));
-                b += c * (0.5 * c + m);
-            }
-            bias.push(b as f32);
+    pub fn with_shift(centres: Matrix, shift: Vec<f32>) -> Self {
+        let mut negative = centres; // −c̃
+        let mut bias = Vec::with_capacity(negative.rows());
+        let mut radius = 0.0f64;
+        for j in 0..negative.rows() {
+            negative.row_mut(j).iter_mut().zip(&shift).for_each(|(c, m)| *c = m - *c);
+            let (row, m) = (negative.row(j), &shift);
+            bias.push(sum_of(row, m, |c, m| c * (0.5 * c - m)) as f32);
+            radius = radius.max(squared_norm(row));
         }
-        let radius = shifted.view().iter_rows().map(squared_norm).fold(0.0, f64::max).sqrt() as f32;
-        shifted.data_mut().iter_mut().for_each(|c| *c = -*c);
-        Self { shifted: Panels::of_rows(shifted.view()), bias, shift, radius }
+        let shifted = Panels::of_rows(negative.view());
+        Self { shifted, bias, shift, radius: radius.sqrt() as f32 }
     }
 
     /// The number of centres.
@@ -199,7 +196,6 @@ pub fn least_and_close(values: &[f32], doubt: f32) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Matrix;
     use crate::seed::Seed;
     use proptest::prelude::*;
     use rand::RngExt;

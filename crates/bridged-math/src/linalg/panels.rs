@@ -121,16 +121,33 @@ mod fma {
         let mut panels = vec![0.0; depth * cols.next_multiple_of(WIDE)];
         for from in (0..cols).step_by(WIDE) {
             let shape = Shape::of(from, cols);
-            for c in from..(from + shape.width()).min(cols) {
-                let (start, step) = match shape {
-                    Shape::Thin => (depth * c, 1),
-                    _ => (depth * from + c - from, shape.width()),
-                };
-                let numbers = panels.iter_mut().skip(start).step_by(step);
-                numbers.zip(rows.row(c)).for_each(|(p, &v)| *p = v);
+            let some: Vec<&[f32]> =
+                (from..(from + shape.width()).min(cols)).map(|c| rows.row(c)).collect();
+            let panel = &mut panels[depth * from..];
+            match shape {
+                Shape::Thin => {
+                    some.iter().zip(panel.chunks_mut(depth.max(1))).for_each(|(row, p)| {
+                        p.copy_from_slice(row);
+                    })
+                }
+                _ => interleave(&some, panel, shape.width()),
             }
         }
         panels
+    }
+
+    /// Writes the rows as columns of a panel that has `width` of them.
+    fn interleave(rows: &[&[f32]], panel: &mut [f32], width: usize) {
+        // Some numbers of each row at a time: what is written then stays in the first cache.
+        const SOME: usize = 128;
+        let depth = rows[0].len();
+        for from in (0..depth).step_by(SOME) {
+            let to = (from + SOME).min(depth);
+            for (c, row) in rows.iter().enumerate() {
+                let numbers = panel[from * width..to * width].chunks_exact_mut(width);
+                numbers.zip(&row[from..to]).for_each(|(p, &v)| p[c] = v);
+            }
+        }
     }
 
     /// `out += a · B` for B packed by [`pack`].

@@ -11,8 +11,9 @@
 //!
 //! 1. Prices of the previous call; where they are far off, those of every sixteenth row, solved the
 //!    same way.
-//! 2. While many rows are in the wrong place: ascent on the concave dual (`prices`), which sees the
-//!    columns as cells of a power diagram and moves their walls.
+//! 2. While very many rows are in the wrong place, columns shed what they have too many of (`shed`);
+//!    while many are, ascent on the concave dual (`prices`), which sees the columns as cells of a
+//!    power diagram and moves their walls.
 //! 3. The few rows that remain move one by one along cheapest column-to-column paths (`paths`).
 //!    Each path keeps the labels optimal for the sizes reached so far, so the end is the exact
 //!    optimum whatever the first two steps did.
@@ -28,6 +29,7 @@ mod offers;
 mod pass;
 mod paths;
 mod prices;
+mod shed;
 #[cfg(test)]
 mod tests;
 
@@ -180,6 +182,10 @@ impl Transport {
         }
         if n >= SAMPLE_FROM && wrong > n / 64 {
             self.prices = self.prices_of_sample(costs, n)?;
+            sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+        }
+        if n < SAMPLE_FROM && wrong > n / 8 {
+            shed::shed(costs, &self.bounds, &mut self.prices, &self.rows, n / 64);
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
         let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);

@@ -160,33 +160,33 @@ fn total(parts: impl Iterator<Item = Vec<u32>>, len: usize) -> Vec<u32> {
 
 /// The two least of c + p.
 #[derive(Clone, Copy, Debug)]
-struct Least {
+pub(super) struct Least {
     /// The first position of the least.
-    first: usize,
-    least: f32,
+    pub first: usize,
+    pub least: f32,
     /// The next value, infinite if there is but one.
-    next: f32,
+    pub next: f32,
     /// NaN if a cost is not finite, otherwise zero.
     check: f32,
 }
 
 /// Single precision decides most rows at several times the speed; the others are told apart by
 /// their margin.
-struct Single {
+pub(super) struct Single {
     prices: Vec<f32>, // (k), and infinity up to a multiple of eight
     largest: f32,
     kernel: fn(&[f32], &[f32]) -> Least,
 }
 
 impl Single {
-    fn new(prices: &[f64]) -> Self {
+    pub fn new(prices: &[f64]) -> Self {
         let mut prices: Vec<f32> = prices.iter().map(|&p| p as f32).collect();
         let largest = prices.iter().fold(0.0f32, |m, p| m.max(p.abs()));
         prices.resize(prices.len().next_multiple_of(8), f32::INFINITY);
         Self { prices, largest, kernel: kernel() }
     }
 
-    fn two_least(&self, costs: &[f32]) -> Least {
+    pub fn two_least(&self, costs: &[f32]) -> Least {
         (self.kernel)(costs, &self.prices)
     }
 
@@ -199,7 +199,7 @@ impl Single {
     }
 
     /// The first other column at which c + p is `next`.
-    fn second(&self, costs: &[f32], first: usize, next: f32) -> usize {
+    pub fn second(&self, costs: &[f32], first: usize, next: f32) -> usize {
         let sums = costs.iter().zip(&self.prices).map(|(c, p)| c + p);
         sums.enumerate().position(|(j, v)| j != first && v == next).unwrap_or(first)
     }

@@ -254,7 +254,7 @@ impl Lloyd<'_> {
         }
         let moved = Matrix::new(width, d, moved).expect("whole centroids");
         // A fixed shift: a cost does not depend on which other centroids are in the product.
-        let centres = Centres::with_shift(moved.view(), self.mean.clone());
+        let centres = Centres::with_shift(moved, self.mean.clone());
         if let [trial] = trials {
             trial.costs.resize(n * trial.moved.len(), 0.0);
             return self.refresh(&centres, &trial.moved, &mut trial.costs);

@@ -122,7 +122,7 @@ impl<'a> Assigner<'a> {
             self.forget();
         }
         let internal = centroids.select(self.order.iter().map(|&j| j as usize));
-        let centres = Centres::with_shift(internal.view(), self.shift.clone());
+        let centres = Centres::with_shift(internal.clone(), self.shift.clone());
         self.history.push(internal);
         let pass = Pass {
             x: self.x,

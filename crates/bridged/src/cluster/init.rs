@@ -254,7 +254,7 @@ impl<'a> Origin<'a> {
     /// The weighted squared distance of every row to each of the rows `to`, (n, to.len()).
     fn squared_distances(&self, to: &[usize]) -> Vec<f32> {
         let to = self.x.select(to.iter().copied());
-        let centres = Centres::with_shift(to.view(), self.mean.clone());
+        let centres = Centres::with_shift(to, self.mean.clone());
         let k = centres.len();
         let mut out = vec![0.0f32; self.x.rows() * k];
         chunks::map_blocks_mut(&mut out, k, |range, out| {
