@@ -44,9 +44,10 @@ def open_rows(path, n, d):
     return np.memmap(path, dtype="<f4", mode="r", shape=(n, d))
 
 
-def start_file(cache, data, k):
-    """The file of the k centroids that all start from; made if it is not there."""
-    path = rows_file(cache, data).with_suffix(f".start{k}.f32")
+def start_file(cache, data, k, starts=1):
+    """The file of the k centroids that all start from, several times k for several starts; made if
+    it is not there."""
+    path = rows_file(cache, data).with_suffix(f".start{k}{f'x{starts}' if starts > 1 else ''}.f32")
     if path.exists():
         return path
     from sklearn.cluster import kmeans_plusplus
@@ -54,6 +55,7 @@ def start_file(cache, data, k):
     x = open_rows(rows_file(cache, data), data.n, data.d)
     sample = min(data.n, max(10_000, 50 * k))
     chosen = np.sort(np.random.default_rng(7).choice(data.n, sample, replace=False))
-    centroids, _ = kmeans_plusplus(np.array(x[chosen]), k, random_state=7)
-    centroids.astype("<f4").tofile(path)
+    rows = np.array(x[chosen])
+    centroids = [kmeans_plusplus(rows, k, random_state=7 + start)[0] for start in range(starts)]
+    np.concatenate(centroids).astype("<f4").tofile(path)
     return path

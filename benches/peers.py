@@ -88,6 +88,7 @@ def constrained(x, start, task):
     from k_means_constrained import KMeansConstrained
 
     n, k = len(x), task["k"]
+    starts = None if start is None else start.reshape(-1, k, x.shape[1])
 
     def prepare(request):
         model = KMeansConstrained(
@@ -95,7 +96,7 @@ def constrained(x, start, task):
             size_min=n // k,
             size_max=-(-n // k),
             # It shifts the centroids it is given in place.
-            init="k-means++" if start is None else start.copy(),
+            init="k-means++" if starts is None else starts[request["seed"] % len(starts)].copy(),
             n_init=task["restarts"],
             max_iter=task["max_iter"],
             tol=task["tol"],

@@ -46,6 +46,7 @@ class Row:
     goal: str
     least_ratio: float  # of the best peer's time to ours
     given: bool = True  # all start from the same k centroids
+    starts: int = 1  # so many sets of k centroids, one after the other from run to run
     objective: str = "inertia"  # inertia, distance, log-likelihood, cut; or None
     seeded: bool = False  # the result depends on a seed: every run is judged, not only the first
     passes: int = 1  # one measurement is the mean of so many
@@ -146,7 +147,9 @@ ROWS = [
         50.0,
         given=False,
         seeded=True,
-        note="Each draws its own ten k-means++ starts; sizes ⌊n/k⌋ to ⌈n/k⌉. The objective is the median "
+        passes=10,
+        note="Each draws its own ten k-means++ starts; sizes ⌊n/k⌋ to ⌈n/k⌉. Each time is the mean of 10 passes: "
+        "after a second of rest, the machine is slower for the first hundredths. The objective is the median "
         "over the runs. k-means-constrained runs in one process: with two jobs it fails, because joblib hands "
         "its workers read-only data.",
     ),
@@ -165,7 +168,13 @@ ROWS = [
         ),
         "≥ 50, objective not worse",
         50.0,
+        starts=5,
+        seeded=True,
+        passes=2,
         checks=("not-worse",),
+        note="Five starts, one a run, the same for both: from a single start, either may end in the better of "
+        "two local optima. The objective shown is the median over the runs; the goal is about the mean of its "
+        "relative differences. Each time is the mean of 2 passes.",
     ),
     Row(
         "balanced-large",
@@ -211,7 +220,8 @@ ROWS = [
         "≥ 5",
         5.0,
         objective="log-likelihood",
-        note="Both start from the moments of the rows nearest to each given centroid; scikit-learn gets "
+        passes=3,
+        note="Each time is the mean of 3 passes. Both start from the moments of the rows nearest to each given centroid; scikit-learn gets "
         "them ready made.",
     ),
     Row(
@@ -286,8 +296,8 @@ def judge(row, n, ours, best):
             limit = 4 * n * row.data.d + 8 * n * row.k
             conditions.append(condition(CHECKS[check], ours["peak_bytes"], "<=", limit))
         else:
-            known = ours["objective"] and best["objective"]
-            above = ours["objective"] / best["objective"] - 1 if known else None
+            pairs = list(zip(ours["objectives"], best["objectives"]))
+            above = sum(a / b - 1 for a, b in pairs) / len(pairs) if pairs else None
             limit = 1e-4 if check == "close" else 1e-6  # the second only forgives rounding
             conditions.append(condition(CHECKS[check], above, "<=", limit))
     return conditions

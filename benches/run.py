@@ -29,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 RESULTS = HERE / "results.json"
 THREADS = 2
+REST = 0.2  # seconds before a run: threads of the one before that still wait for work go to sleep
 LIMITS = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"]
 PACKAGES = ["numpy", "scipy", "scikit-learn", "faiss-cpu", "k-means-constrained", "ortools", "threadpoolctl"]
 
@@ -132,6 +133,7 @@ class Worker:
 
     def run(self, request, limit=None):
         """One run; None if it took longer than the limit, which ends the process."""
+        time.sleep(REST)
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         begin = time.monotonic()
@@ -192,7 +194,7 @@ def measure(row, options):
     rows = data_module.rows_file(options.cache, data)
     start = None
     if row.given:
-        start = data_module.start_file(options.cache, data, row.k)
+        start = data_module.start_file(options.cache, data, row.k, row.starts)
     result = header(row.name, row.title, row.goal, data, row.k, options)
     workers = []
     try:
@@ -276,11 +278,12 @@ class Judged:
         import objective
 
         if not self.objectives:
-            return {"objective": None, "agreement": None}
+            return {"objective": None, "objectives": [], "agreement": None}
         agreement = None
         if self is not ours:
             agreement = objective.agreement(self.labels, ours.labels)
-        return {"objective": statistics.median(self.objectives), "agreement": agreement}
+        median = statistics.median(self.objectives)
+        return {"objective": median, "objectives": self.objectives, "agreement": agreement}
 
 
 def measure_growth(growth, options):

@@ -190,13 +190,14 @@ impl<'a> MatrixRef<'a> {
 
     /// The first entry that is NaN or infinite, as (row, column).
     pub fn first_non_finite(self) -> Option<(usize, usize)> {
-        // Without an early exit inside a block, it vectorises.
-        let bad_block = self
-            .data
-            .chunks(4096)
-            .position(|block| block.iter().fold(false, |bad, v| bad | !v.is_finite()))?;
-        let at =
-            self.data[bad_block * 4096..].iter().position(|v| !v.is_finite())? + bad_block * 4096;
+        let bad = crate::chunks::map_blocks(self.rows, |range| {
+            let rows = self.slice(range.clone());
+            // Without an early exit, it vectorises.
+            let is_bad = rows.data.iter().fold(false, |bad, v| bad | !v.is_finite());
+            is_bad.then_some(range.start)
+        });
+        let start = bad.into_iter().flatten().next()? * self.cols;
+        let at = start + self.data[start..].iter().position(|v| !v.is_finite())?;
         Some((at / self.cols, at % self.cols))
     }
 

@@ -7,13 +7,14 @@
 //!
 //! | `work` | what is timed |
 //! |---|---|
-//! | `{"fit": SPEC}` | a clustering, `SPEC` as in a TOML file; given centroids become its start |
+//! | `{"fit": SPEC}` | a clustering, `SPEC` as in a TOML file, from the given centroids if there are any |
 //! | `"predict"` | the clusters of all rows by the rule of a model with the given centroids |
 //! | `"assign"` | one assignment pass: the nearest of the given centroids for every row |
 //! | `"gemm"` | rows · centroidsᵀ alone, blocks of rows on all threads: what a pass cannot beat |
 //!
 //! Files hold little-endian `f32`, row-major; of `rows` the first `n` are read. Optional:
-//! `centroids` (a file), `labels` (a file to write, `u32`), `passes` (the work is done so often, and
+//! `centroids` (a file; several times k of them are several starts, and the seed of a run says which),
+//! `labels` (a file to write, `u32`), `passes` (the work is done so often, and
 //! the mean time reported). Once the data are in memory the program prints `{"ready": true}`; then
 //! every line on standard input, such as `{"seed": 3}`, makes one run and prints one line with its
 //! seconds. The caller thus decides when this program runs and when another does.
@@ -100,12 +101,10 @@ fn prepare<'a>(
 ) -> Result<Run<'a>, Box<dyn Error>> {
     let needed = "this work needs `centroids`";
     Ok(match work {
-        Work::Fit(mut spec) => {
-            if let Some(centroids) = centroids {
-                spec["init"] = json!({ "given": centroids });
-            }
-            let spec: ClusterSpec = serde_json::from_value(spec)?;
+        Work::Fit(spec) => {
+            let specs = specs(spec, centroids)?;
             Box::new(move |seed| {
+                let spec = &specs[seed.0 as usize % specs.len()];
                 Ok(Outcome::Fitted(Box::new(spec.fit(x.view(), seed, &Silent)?)))
             })
         }
@@ -129,6 +128,18 @@ fn prepare<'a>(
             })
         }
     })
+}
+
+/// The specification, once for each start that is given.
+fn specs(mut spec: Value, starts: Option<Matrix>) -> Result<Vec<ClusterSpec>, Box<dyn Error>> {
+    let Some(starts) = starts else { return Ok(vec![serde_json::from_value(spec)?]) };
+    let k = spec["k"].as_u64().ok_or("a start needs `k`")? as usize;
+    let sets = (0..starts.rows()).step_by(k.max(1));
+    sets.map(|from| {
+        spec["init"] = json!({ "given": starts.view().select(from..from + k) });
+        Ok(serde_json::from_value(spec.clone())?)
+    })
+    .collect()
 }
 
 impl Outcome {

@@ -223,15 +223,16 @@ impl Single {
         joint: &mut [f32],
     ) {
         let (d, stride) = (x.cols(), self.stride());
-        for (row, out) in x.iter_rows().zip(features.chunks_exact_mut(stride)) {
-            let (linear, square) = out[..2 * d].split_at_mut(d);
-            // Two loops vectorise where one of both does not.
-            linear.iter_mut().zip(row).zip(&self.shift).for_each(|((l, v), m)| *l = v - m);
-            square.iter_mut().zip(linear).for_each(|(s, l)| *s = *l * *l);
-        }
-        let used = x.rows().next_multiple_of(ROWS);
-        let features = features[..used * stride].chunks_exact(ROWS * stride);
-        for (rows, out) in features.zip(joint.chunks_exact_mut(ROWS * self.constants.len())) {
+        let features = features.chunks_exact_mut(ROWS * stride);
+        let joint = joint.chunks_exact_mut(ROWS * self.constants.len());
+        // A few rows at a time, so that the next ones come from memory while these are worked on.
+        for ((x, rows), out) in x.data().chunks(ROWS * d).zip(features).zip(joint) {
+            for (row, out) in x.chunks_exact(d).zip(rows.chunks_exact_mut(stride)) {
+                let (linear, square) = out[..2 * d].split_at_mut(d);
+                // Two loops vectorise where one of both does not.
+                linear.iter_mut().zip(row).zip(&self.shift).for_each(|((l, v), m)| *l = v - m);
+                square.iter_mut().zip(linear).for_each(|(s, l)| *s = *l * *l);
+            }
             for (group, forms) in self.forms.chunks_exact(d).enumerate() {
                 let squares = squared_norms::<FUSED>(rows, stride, forms);
                 for (squares, out) in squares.iter().zip(out.chunks_exact_mut(self.constants.len()))
