@@ -16,16 +16,15 @@
 //!
 //! Bradley, Bennett & Demiriz 2000 (constrained k-means); Malinen & Fränti 2014 (balanced k-means).
 
+mod lloyd;
+
 use super::assign::AssignRule;
 use super::clustering::{check, unit_rows};
-use super::init::Start;
 use super::kmeans::{Run, Scatter};
-use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
-use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::transport::{Bounds, Transport};
-use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
-use rayon::prelude::*;
+use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use lloyd::{Lloyd, Trial};
 use serde::{Deserialize, Serialize};
 
 /// k-means with bounds on the sizes of the clusters.
@@ -154,247 +153,10 @@ impl BalancedKMeans {
     }
 }
 
-/// Under the cosine metric, centroids are directions.
-fn on_sphere(centroids: Matrix, metric: Metric) -> Matrix {
-    match metric {
-        Metric::Euclidean => centroids,
-        Metric::Cosine => unit_rows(centroids.view()),
-    }
-}
-
-/// What the iterations of all runs share.
-struct Lloyd<'a> {
-    x: MatrixRef<'a>,
-    mean: Vec<f32>, // (d), of all rows
-    /// Σ ‖row − mean‖².
-    scatter: f64,
-    least_shift: f64,
-    max_iter: u32,
-    metric: Metric,
-}
-
-/// One run under way.
-struct Trial {
-    centroids: Matrix,
-    /// Which centroids the costs do not know yet.
-    moved: Vec<bool>,
-    costs: Vec<f32>, // (n, k)
-    transport: Transport,
-    labels: Vec<u32>,
-    sums: Option<Sums>,
-    iterations: u32,
-    converged: bool,
-    finished: bool,
-}
-
-impl Trial {
-    fn new(start: Start, metric: Metric, transport: Transport) -> Self {
-        Self {
-            moved: vec![start.half_distances.is_none(); start.centroids.rows()],
-            costs: start.half_distances.unwrap_or_default(),
-            centroids: on_sphere(start.centroids, metric),
-            transport,
-            labels: Vec::new(),
-            sums: None,
-            iterations: 0,
-            converged: false,
-            finished: false,
-        }
-    }
-
-    fn append_moved(&self, out: &mut Vec<f32>) {
-        let rows = self.centroids.view().iter_rows().zip(&self.moved);
-        rows.filter(|(_, moved)| **moved).for_each(|(row, _)| out.extend_from_slice(row));
-    }
-}
-
-impl Lloyd<'_> {
-    /// Iterates all trials to their end.
-    fn run(
-        &self,
-        mut trials: Vec<Trial>,
-        tick: impl Fn(u64) -> Result<(), Cancelled>,
-    ) -> Result<Vec<Run>, ClusterError> {
-        let mut scratch = Vec::new();
-        let mut done = 0;
-        loop {
-            let mut active: Vec<&mut Trial> = trials.iter_mut().filter(|t| !t.finished).collect();
-            if active.is_empty() {
-                break;
-            }
-            done += active.len() as u64;
-            chunks::in_pool(|| self.step(&mut active, &mut scratch))?;
-            tick(done)?;
-        }
-        Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
-    }
-
-    /// One iteration of all trials.
-    fn step(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) -> Result<(), ClusterError> {
-        self.score(trials, scratch);
-        trials.par_iter_mut().try_for_each(|trial| self.assign(trial))?;
-        if trials[0].sums.is_none() {
-            self.first_sums(trials);
-        }
-        trials.par_iter_mut().for_each(|trial| self.recentre(trial));
-        Ok(())
-    }
-
-    /// Brings the costs of all trials up to date: half the squared distance of every row to each
-    /// centroid, less a part that is the same for all centroids of a row. Late iterations leave
-    /// many centroids where they are; only the others are multiplied with the rows, those of all
-    /// trials at once.
-    fn score(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) {
-        let (n, d) = (self.x.rows(), self.x.cols());
-        let mut moved = Vec::new();
-        trials.iter().for_each(|t| t.append_moved(&mut moved));
-        let width = moved.len() / d;
-        if width == 0 {
-            return; // The start came with its distances.
-        }
-        let moved = Matrix::new(width, d, moved).expect("whole centroids");
-        // A fixed shift: a cost does not depend on which other centroids are in the product.
-        let centres = Centres::with_shift(moved, self.mean.clone());
-        if let [trial] = trials {
-            trial.costs.resize(n * trial.moved.len(), 0.0);
-            return self.refresh(&centres, &trial.moved, &mut trial.costs);
-        }
-        scratch.resize(n * width, 0.0);
-        self.product(&centres, scratch);
-        let mut next = 0;
-        let from: Vec<usize> = trials
-            .iter()
-            .map(|t| {
-                let from = next;
-                next += t.moved.iter().filter(|&&moved| moved).count();
-                from
-            })
-            .collect();
-        trials.par_iter_mut().zip(from).for_each(|(trial, from)| {
-            let k = trial.moved.len();
-            let columns: Vec<usize> = (0..k).filter(|&j| trial.moved[j]).collect();
-            trial.costs.resize(n * k, 0.0);
-            let rows = trial.costs.chunks_exact_mut(k).zip(scratch.chunks_exact(width));
-            for (costs, new) in rows {
-                columns.iter().zip(&new[from..]).for_each(|(&j, &v)| costs[j] = v);
-            }
-        });
-    }
-
-    /// Puts the scores of all rows into the columns of `costs` whose centroids moved; a few rows at a
-    /// time, because large data have no room for a second matrix of costs.
-    fn refresh(&self, centres: &Centres, moved: &[bool], costs: &mut [f32]) {
-        let k = moved.len();
-        let columns: Vec<usize> = (0..k).filter(|&j| moved[j]).collect();
-        if columns.len() == k {
-            return self.product(centres, costs);
-        }
-        chunks::map_blocks_mut(costs, k, |range, costs| {
-            centres.for_each_scores(self.x.slice(range), |i, scores| {
-                let costs = &mut costs[i * k..(i + 1) * k];
-                columns.iter().zip(scores).for_each(|(&j, &v)| costs[j] = v);
-            });
-        });
-    }
-
-    /// The scores of all rows, (n, centres).
-    fn product(&self, centres: &Centres, out: &mut [f32]) {
-        let k = centres.len();
-        chunks::map_blocks_mut(out, k, |range, out| centres.scores(self.x.slice(range), out));
-    }
-
-    /// Gives the rows the cheapest labels, and says whether that is the end.
-    fn assign(&self, trial: &mut Trial) -> Result<(), ClusterError> {
-        let k = trial.centroids.rows();
-        trial.transport.solve(&trial.costs).map_err(|e| {
-            ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
-        })?;
-        trial.iterations += 1;
-        let Some(sums) = &mut trial.sums else {
-            trial.labels = trial.transport.labels().collect();
-            return Ok(());
-        };
-        let moves = moves(&trial.labels, &trial.transport);
-        if gain(&trial.costs, k, &moves) <= 0.0 {
-            // The labels are still optimal, and the centroids are their means.
-            trial.converged = true;
-            trial.finished = true;
-            return Ok(());
-        }
-        moves.iter().for_each(|m| trial.labels[m.row as usize] = m.to);
-        sums.apply(self.x, &moves);
-        Ok(())
-    }
-
-    /// The sums of the first labels of all trials, in one pass over the rows.
-    fn first_sums(&self, trials: &mut [&mut Trial]) {
-        let labellings: Vec<&[u32]> = trials.iter().map(|t| &t.labels[..]).collect();
-        let all = Sums::of_each(self.x, &labellings, trials[0].centroids.rows());
-        trials.iter_mut().zip(all).for_each(|(trial, sums)| trial.sums = Some(sums));
-    }
-
-    /// Moves the centroids of a trial that goes on to the means.
-    fn recentre(&self, trial: &mut Trial) {
-        if trial.finished {
-            return;
-        }
-        let sums = trial.sums.as_ref().expect("a trial that was assigned has sums");
-        let next = on_sphere(sums.means(), self.metric);
-        let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
-        for (j, moved) in trial.moved.iter_mut().enumerate() {
-            *moved = next.row(j) != trial.centroids.row(j);
-        }
-        trial.centroids = next;
-        // Once the centroids rest, the rows are assigned to them one last time.
-        let still = !trial.moved.contains(&true);
-        trial.finished = still || trial.converged || trial.iterations >= self.max_iter;
-        trial.converged |= rests || still;
-    }
-
-    /// Σ ‖row − c‖² = Σ ‖row − m‖² + Σ_j n_j (‖c_j − m‖² − 2 (mean_j − m)·(c_j − m)), which needs no
-    /// look at the rows.
-    fn conclude(&self, trial: Trial) -> Run {
-        let Trial { centroids, labels, sums, iterations, converged, .. } = trial;
-        let sums = sums.expect("every trial makes a step");
-        let (means, m) = (sums.means(), &self.mean);
-        let mut inertia = self.scatter;
-        for (j, &size) in sums.sizes().iter().enumerate() {
-            let columns = centroids.row(j).iter().zip(means.row(j)).zip(m);
-            let sum: f64 = columns
-                .map(|((&c, &mean), &m)| {
-                    let (c, mean) = (f64::from(c) - f64::from(m), f64::from(mean) - f64::from(m));
-                    c * (c - 2.0 * mean)
-                })
-                .sum();
-            inertia += f64::from(size) * sum;
-        }
-        Run { labels, centroids, inertia, iterations, converged }
-    }
-}
-
-/// The rows whose label the solution changes, in row order.
-fn moves(labels: &[u32], transport: &Transport) -> Vec<Move> {
-    let rows = labels.iter().zip(transport.labels()).enumerate();
-    rows.filter(|(_, (from, to))| *from != to)
-        .map(|(i, (&from, to))| Move { row: i as u32, from, to })
-        .collect()
-}
-
-/// By how much the moves lower the cost; at most zero if that is nothing but rounding.
-fn gain(costs: &[f32], k: usize, moves: &[Move]) -> f64 {
-    let (mut gain, mut scale) = (0.0, 0.0);
-    for m in moves {
-        let row = &costs[m.row as usize * k..(m.row as usize + 1) * k];
-        let (from, to) = (f64::from(row[m.from as usize]), f64::from(row[m.to as usize]));
-        gain += from - to;
-        scale += from.abs() + to.abs();
-    }
-    gain - 1e-12 * scale
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bridged_math::distance::Centres;
     use bridged_math::{Event, Silent};
     use rand::RngExt;
     use std::ops::ControlFlow;
