@@ -37,7 +37,7 @@ def page(rows, growth, baselines):
         "",
         machine(rows),
         "",
-        "Ratio = the best peer's time ÷ ours, of medians. In parentheses: fastest and slowest run.",
+        "Ratio = the best peer's time ÷ ours, of medians; where each run has a start of its own, the median of the ratios. In parentheses: fastest and slowest run.",
         "",
         "| work | size | ours | best peer | ratio | goal | reached |",
         "|---|---|---|---|---|---|---|",

@@ -232,7 +232,7 @@ def measure(row, options):
         "ours": ours,
         "peers": peers,
         "best": best["name"],
-        "ratio": best["median"] / ours["median"],
+        "ratio": rows_module.ratio(row, ours, best),
         "objective": row.objective,
         "conditions": conditions,
         "reached": all(c["holds"] for c in conditions),
@@ -287,7 +287,7 @@ class Judged:
 
 
 def measure_growth(growth, options):
-    """Ours alone, at every size; small sizes are repeated until a measurement takes a while."""
+    """Ours alone, at every size in turn; small sizes are repeated until a measurement takes a while."""
     import data as data_module
     from rows import Contender, condition
 
@@ -299,17 +299,20 @@ def measure_growth(growth, options):
     result = header(growth["name"], "fit and predict as n doubles", growth["goal"], whole, growth["k"], options)
     curves = []
     for name, work in growth["work"].items():
-        points = []
-        for n in sizes:
-            passes = max(1, round((100 if work == "predict" else 5) * 20_000 / n))
-            worker = Worker(Contender(name, work=work), whole, rows, start, passes, options, n=n)
-            try:
-                for repeat in range(options.repeats):
+        workers = []
+        try:
+            for n in sizes:
+                passes = max(1, round((100 if work == "predict" else 5) * 20_000 / n))
+                workers.append(Worker(Contender(name, work=work), whole, rows, start, passes, options, n=n))
+            for repeat in range(options.repeats):
+                for worker in workers:
                     worker.run({"seed": repeat})
-            finally:
+        finally:
+            for worker in workers:
                 worker.close()
-            points.append({"n": n, **worker.summary()})
-            talk(f"  {name}, {n:,} rows: {points[-1]['median']:.5f} s")
+        points = [{"n": n, **worker.summary()} for n, worker in zip(sizes, workers)]
+        for point in points:
+            talk(f"  {name}, {point['n']:,} rows: {point['median']:.5f} s")
         curves.append({"name": name, "points": points, **growth_of(points), "judged": name in growth["judged"]})
     conditions = [
         condition(f"{c['name']}: the largest factor of a doubling", c["worst"], "<=", growth["most"])
