@@ -52,6 +52,23 @@ pub fn map_blocks_mut<T: Send, O: Send>(
         .collect()
 }
 
+/// Rows of a part that is worth a task of its own where rows have nothing to do with each other.
+const MIN_PART: usize = 120;
+
+/// Hands each part of some rows its own part of `out`, `width` entries a row, in parallel. For work
+/// whose result does not depend on the borders, which are finer here: few rows keep all threads busy.
+pub fn for_each_part_mut<O: Send>(
+    out: &mut [O],
+    width: usize,
+    f: impl Fn(Range<usize>, &mut [O]) + Sync,
+) {
+    debug_assert!(width > 0 && out.len().is_multiple_of(width));
+    let len = (out.len() / width).div_ceil(MAX_BLOCKS).max(MIN_PART);
+    out.par_chunks_mut(len * width)
+        .enumerate()
+        .for_each(|(at, part)| f(at * len..at * len + part.len() / width, part));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,12 +84,15 @@ mod tests {
 
     #[test]
     fn each_block_writes_its_own_part() {
-        let mut out = vec![0usize; 3 * 70_000];
-        map_blocks_mut(&mut out, 3, |range, part| {
-            for (i, row) in range.zip(part.chunks_mut(3)) {
-                row.fill(i);
-            }
-        });
-        assert!(out.iter().enumerate().all(|(at, &i)| at / 3 == i));
+        let fill = |range: Range<usize>, part: &mut [usize]| {
+            range.zip(part.chunks_mut(3)).for_each(|(i, row)| row.fill(i));
+        };
+        for n in [0, 1, 119, 1_400, 70_000] {
+            let (mut blocks, mut parts) = (vec![0usize; 3 * n], vec![0usize; 3 * n]);
+            map_blocks_mut(&mut blocks, 3, fill);
+            for_each_part_mut(&mut parts, 3, fill);
+            assert!(blocks.iter().enumerate().all(|(at, &i)| at / 3 == i));
+            assert_eq!(blocks, parts);
+        }
     }
 }

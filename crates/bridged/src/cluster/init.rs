@@ -257,7 +257,7 @@ impl<'a> Origin<'a> {
         let centres = Centres::with_shift(to, self.mean.clone());
         let k = centres.len();
         let mut out = vec![0.0f32; self.x.rows() * k];
-        chunks::map_blocks_mut(&mut out, k, |range, out| {
+        chunks::for_each_part_mut(&mut out, k, |range, out| {
             let base = &self.from_mean[range.clone()];
             let weights = self.weights.map(|w| &w[range.clone()]);
             centres.for_each_scores(self.x.slice(range), |i, scores| {

@@ -147,7 +147,7 @@ impl Lloyd<'_> {
         if columns.len() == k {
             return self.product(centres, costs);
         }
-        chunks::map_blocks_mut(costs, k, |range, costs| {
+        chunks::for_each_part_mut(costs, k, |range, costs| {
             centres.for_each_scores(self.x.slice(range), |i, scores| {
                 let costs = &mut costs[i * k..(i + 1) * k];
                 columns.iter().zip(scores).for_each(|(&j, &v)| costs[j] = v);
@@ -158,7 +158,7 @@ impl Lloyd<'_> {
     /// The scores of all rows, (n, centres).
     fn product(&self, centres: &Centres, out: &mut [f32]) {
         let k = centres.len();
-        chunks::map_blocks_mut(out, k, |range, out| centres.scores(self.x.slice(range), out));
+        chunks::for_each_part_mut(out, k, |range, out| centres.scores(self.x.slice(range), out));
     }
 
     /// Gives the rows the cheapest labels, and says whether that is the end.
