@@ -351,6 +351,7 @@ def header(name, title, goal, data, k, options):
 
 
 def environment(options):
+    import scipy.linalg  # noqa: F401  brings its BLAS, which is listed beside NumPy's
     import threadpoolctl
 
     cpu = platform.processor()
