@@ -15,8 +15,12 @@
 //! By hand for AVX2: no library has products of bytes for machines without instructions made for
 //! them.
 
+mod registers;
+
 use super::{squared_distance, squared_norm};
 use crate::matrix::{Matrix, MatrixRef};
+use rayon::prelude::*;
+use registers::{dot, lanes, load, load_whole, store, sum};
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::*;
 use std::ops::RangeInclusive;
@@ -53,6 +57,8 @@ const GROUP_MOST: f32 = 256.0;
 const COLS: RangeInclusive<usize> = 64..=4096;
 /// The distances between all centres are kept.
 const CENTRES: RangeInclusive<usize> = 24..=1024;
+/// With fewer rows for each centre, the distances between centres would take too much of the time.
+const ROWS_A_CENTRE: usize = 32;
 /// Squares of such centres neither underflow nor overflow.
 const RADII: RangeInclusive<f32> = 1e-12..=1e15;
 /// Lengths are computed in single precision; this is more than all their roundings.
@@ -105,7 +111,7 @@ impl Coarse {
     pub fn new(centres: MatrixRef<'_>, rows: usize) -> Option<Self> {
         let (k, cols) = (centres.rows(), centres.cols());
         let usable = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        let pays = CENTRES.contains(&k) && COLS.contains(&cols) && rows >= 8 * k;
+        let pays = CENTRES.contains(&k) && COLS.contains(&cols) && rows >= ROWS_A_CENTRE * k;
         if !usable || !pays || centres.first_non_finite().is_some() {
             return None;
         }
@@ -161,15 +167,12 @@ impl Coarse {
     }
 
     fn measure_apart(&mut self, shifted: &Matrix) {
-        let (k, padded) = (shifted.rows(), self.bias.len());
-        for a in 0..k {
-            for b in 0..a {
-                let squared = squared_distance(shifted.row(a), shifted.row(b));
-                let apart = squared.sqrt() as f32 * ROUNDING;
-                self.apart[a * padded + b] = apart;
-                self.apart[b * padded + a] = apart;
+        let padded = self.bias.len();
+        self.apart.par_chunks_mut(padded).enumerate().for_each(|(a, apart)| {
+            for (apart, other) in apart.iter_mut().zip(shifted.view().iter_rows()) {
+                *apart = squared_distance(shifted.row(a), other).sqrt() as f32 * ROUNDING;
             }
-        }
+        });
     }
 
     pub fn scratch(&self) -> Scratch {
@@ -466,75 +469,6 @@ fn heaviest(shifted: &[f32]) -> f32 {
     let at = |p: usize| shifted.get(p).map_or(0.0, |c| c.abs());
     let first = (0..shifted.len()).filter(|p| p % (2 * FOUR) < FOUR && p % 2 == 0);
     first.map(|p| at(p) + at(p + 1) + at(p + FOUR) + at(p + FOUR + 1)).fold(0.0, f32::max)
-}
-
-/// Σ a·b over whole registers.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn dot(a: &[i16], b: &[i16]) -> i64 {
-    let mut sums = [_mm256_setzero_si256(); 2];
-    let (a, b) = (a.as_chunks::<BYTES>().0, b.as_chunks::<BYTES>().0);
-    for (a, b) in a.iter().zip(b) {
-        for (half, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: two registers in each.
-            let product = unsafe {
-                _mm256_madd_epi16(
-                    _mm256_loadu_si256(a.as_ptr().add(half * WORDS).cast()),
-                    _mm256_loadu_si256(b.as_ptr().add(half * WORDS).cast()),
-                )
-            };
-            *sum = _mm256_add_epi32(*sum, product);
-        }
-    }
-    // A lane has room for its own sum, not for that of all.
-    let lanes = sums.map(|s| {
-        let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(s));
-        _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(s)), high)
-    });
-    let four = _mm256_add_epi64(lanes[0], lanes[1]);
-    let two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
-    _mm_extract_epi64::<0>(two) + _mm_extract_epi64::<1>(two)
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn sum(numbers: __m256i) -> i32 {
-    let four =
-        _mm_add_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256::<1>(numbers));
-    let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b00_00_11_10>(four));
-    _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b00_00_00_01>(two)))
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn lanes(numbers: __m256) -> [f32; LANES] {
-    let mut out = [0.0; LANES];
-    store(&mut out, 0, numbers);
-    out
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn load(numbers: &[f32], at: usize) -> __m256 {
-    let eight = &numbers[at..at + LANES];
-    // SAFETY: eight numbers, as was just checked.
-    unsafe { _mm256_loadu_ps(eight.as_ptr()) }
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn load_whole(numbers: &[i32], at: usize) -> __m256i {
-    let eight = &numbers[at..at + LANES];
-    // SAFETY: eight numbers, as was just checked.
-    unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn store(numbers: &mut [f32], at: usize, eight: __m256) {
-    let to = &mut numbers[at..at + LANES];
-    // SAFETY: room for eight numbers, as was just checked.
-    unsafe { _mm256_storeu_ps(to.as_mut_ptr(), eight) };
 }
 
 #[cfg(test)]

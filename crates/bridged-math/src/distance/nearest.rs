@@ -122,7 +122,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn labels_are_those_of_distances_in_double_precision(
-            n in 1usize..700, k in 1usize..80, d in 1usize..140, offset in -1000.0f32..1000.0,
+            n in 1usize..2600, k in 1usize..80, d in 1usize..140, offset in -1000.0f32..1000.0,
             distinct in 1usize..80, whole: bool, seed in 0u64..1000,
         ) {
             // Few distinct centres and whole numbers make many exact ties.
@@ -154,14 +154,14 @@ mod tests {
         // All centres in one small heap far from the rows.
         let mut rng = Seed(6).rng();
         let centres = Matrix::from_fn(50, 64, |_, _| 1e-4 * rng.random::<f32>());
-        let x = Matrix::from_fn(1_000, 64, |_, _| 1e3 * (rng.random::<f32>() - 0.5));
+        let x = Matrix::from_fn(2_000, 64, |_, _| 1e3 * (rng.random::<f32>() - 0.5));
         assert_eq!(nearest(x.view(), centres.view()), brute_force(&x, &centres));
     }
 
     #[test]
     fn rows_that_are_no_numbers_get_a_label() {
         let centres = Matrix::from_fn(40, 64, |j, p| (j * p) as f32);
-        let x = Matrix::from_fn(400, 64, |i, p| if i == p { f32::NAN } else { p as f32 });
+        let x = Matrix::from_fn(1_500, 64, |i, p| if i == p { f32::NAN } else { p as f32 });
         assert_eq!(nearest(x.view(), centres.view()), brute_force(&x, &centres));
     }
 

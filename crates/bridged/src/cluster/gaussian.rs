@@ -43,9 +43,10 @@ impl Gaussian {
         map_blocks_mut(&mut labels, 1, |rows, out| {
             let x = x.slice(rows);
             let Some(single) = &single else { return exactly(x, out) };
-            for i in single.assign(x, out) {
-                exactly(x.slice(i..i + 1), &mut out[i..i + 1]);
-            }
+            let open = single.assign(x, out);
+            let mut decided = vec![0; open.len()];
+            exactly(x.select(open.iter().copied()).view(), &mut decided);
+            open.into_iter().zip(decided).for_each(|(i, label)| out[i] = label);
         });
         labels
     }
