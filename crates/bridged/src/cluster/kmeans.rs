@@ -252,6 +252,8 @@ fn repair_empty(
 /// How far rows lie from their mean.
 pub(super) struct Scatter {
     pub mean: Vec<f32>,
+    /// ½‖row − mean‖² of every row.
+    pub halves: Vec<f32>,
     /// Σ ‖row − mean‖².
     pub sum: f64,
 }
@@ -259,10 +261,12 @@ pub(super) struct Scatter {
 impl Scatter {
     pub fn of(x: MatrixRef<'_>) -> Self {
         let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
-        let sums = chunks::map_blocks(x.rows(), |range| {
-            range.map(|i| squared_distance(x.row(i), &mean)).sum::<f64>()
+        let squares = chunks::map_blocks(x.rows(), |range| {
+            range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<f64>>()
         });
-        Self { mean, sum: sums.into_iter().sum() }
+        let sum = squares.iter().map(|block| block.iter().sum::<f64>()).sum();
+        let halves = squares.iter().flatten().map(|&square| (0.5 * square) as f32).collect();
+        Self { mean, halves, sum }
     }
 }
 

@@ -33,7 +33,7 @@ mod weighted;
 
 pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
-pub use balanced::BalancedKMeans;
+pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{means_of, unit_rows};
 pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};

@@ -10,6 +10,8 @@ use rayon::prelude::*;
 
 /// Columns in a block: two cache lines of `f32`.
 const BLOCK: usize = 32;
+/// So many moves before it is needed, a row is fetched.
+const AHEAD: usize = 8;
 
 /// A row that changes its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,16 @@ impl Sums {
         }
         means
     }
+
+    /// Σ_j n_j ‖mean_j − m‖²: what the clusters explain of the scatter around m.
+    pub fn spread(&self, m: &[f32]) -> f64 {
+        let of = |(j, &size): (usize, &u32)| {
+            let size = f64::from(size.max(1));
+            let columns = m.chunks(BLOCK).zip(&self.blocks).flat_map(|(m, b)| m.iter().zip(&b[j]));
+            size * columns.map(|(&m, sum)| (sum / size - f64::from(m)).powi(2)).sum::<f64>()
+        };
+        self.sizes.iter().enumerate().map(of).sum()
+    }
 }
 
 /// Which rows join and leave which sums.
@@ -117,13 +129,30 @@ fn add_to(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Chang
             }
         }
         Changes::Some(moves) => {
-            for m in moves {
+            for (at, m) in moves.iter().enumerate() {
+                // Rows that move lie anywhere: no cache guesses which is next.
+                if let Some(next) = moves.get(at + AHEAD) {
+                    fetch(&x.row(next.row as usize)[columns.clone()]);
+                }
                 let row = widen(&x.row(m.row as usize)[columns.clone()]);
                 add_row(&mut block[m.from as usize], &row, -1.0);
                 add_row(&mut block[m.to as usize], &row, 1.0);
             }
         }
     }
+}
+
+/// Brings a row of a block into the cache.
+#[inline(always)]
+fn fetch(row: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row.chunks(BLOCK / 2) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
 }
 
 /// A row of a block in double precision, followed by zeros if it is the last block.

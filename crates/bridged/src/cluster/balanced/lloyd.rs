@@ -1,14 +1,15 @@
-//! Lloyd's iteration of balanced k-means, for several starts side by side: distances, the cheapest
-//! labels within the bounds, means. Only centroids that moved are multiplied with the rows, and only
-//! rows that moved are added to the means.
+//! The iteration of balanced k-means, for several starts side by side: distances, the cheapest labels
+//! within the bounds, means. Only centroids that moved are multiplied with the rows, and only rows
+//! that moved are added to the means.
 
+use super::pull::{self, Pull, Verdict};
 use crate::cluster::clustering::unit_rows;
 use crate::cluster::init::Start;
 use crate::cluster::kmeans::Run;
 use crate::cluster::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Metric};
 use bridged_math::distance::{Centres, squared_distance};
-use bridged_math::transport::Transport;
+use bridged_math::transport::{Transport, TransportError};
 use bridged_math::{Cancelled, Matrix, MatrixRef, chunks};
 use rayon::prelude::*;
 
@@ -29,6 +30,9 @@ pub struct Lloyd<'a> {
     pub least_shift: f64,
     pub max_iter: u32,
     pub metric: Metric,
+    /// Half the squared distance of every row to the mean, if rows are relieved of the pull of their
+    /// own centroid.
+    pub half_from_mean: Option<Vec<f32>>,
 }
 
 /// One run under way.
@@ -40,6 +44,7 @@ pub struct Trial {
     transport: Transport,
     labels: Vec<u32>,
     sums: Option<Sums>,
+    pull: Pull,
     iterations: u32,
     converged: bool,
     finished: bool,
@@ -54,6 +59,7 @@ impl Trial {
             transport,
             labels: Vec::new(),
             sums: None,
+            pull: Pull::default(),
             iterations: 0,
             converged: false,
             finished: false,
@@ -67,22 +73,21 @@ impl Trial {
 }
 
 impl Lloyd<'_> {
-    /// Iterates all trials to their end.
+    /// Iterates all trials to their end, and calls `tick` with the number of steps now and then.
     pub fn run(
         &self,
         mut trials: Vec<Trial>,
         tick: impl Fn(u64) -> Result<(), Cancelled>,
     ) -> Result<Vec<Run>, ClusterError> {
         let mut scratch = Vec::new();
-        let mut done = 0;
         loop {
             let mut active: Vec<&mut Trial> = trials.iter_mut().filter(|t| !t.finished).collect();
             if active.is_empty() {
                 break;
             }
-            done += active.len() as u64;
-            chunks::in_pool(|| self.step(&mut active, &mut scratch))?;
-            tick(done)?;
+            let steps = active.len() as u64;
+            self.step(&mut active, &mut scratch)?;
+            tick(steps)?;
         }
         Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
     }
@@ -163,25 +168,40 @@ impl Lloyd<'_> {
 
     /// Gives the rows the cheapest labels, and says whether that is the end.
     fn assign(&self, trial: &mut Trial) -> Result<(), ClusterError> {
-        let k = trial.centroids.rows();
-        trial.transport.solve(&trial.costs).map_err(|e| {
-            ClusterError::Unfit(format!("the rows are too far apart to compare ({e}); scale them"))
-        })?;
         trial.iterations += 1;
-        let Some(sums) = &mut trial.sums else {
-            trial.labels = trial.transport.labels().collect();
+        let Trial { costs, transport, labels, sums, pull, .. } = trial;
+        let Some(sums) = sums else {
+            transport.solve(costs).map_err(unfit)?;
+            *labels = transport.labels().collect();
             return Ok(());
         };
-        let moves = moves(&trial.labels, &trial.transport);
-        if gain(&trial.costs, k, &moves) <= 0.0 {
-            // The labels are still optimal, and the centroids are their means.
-            trial.converged = true;
-            trial.finished = true;
+        let k = sums.sizes().len();
+        loop {
+            let relieved = self.half_from_mean.as_deref().filter(|_| pull.is_felt());
+            let own = relieved.map(|half| pull.relieve(costs, labels, sums.sizes(), half));
+            let solved = transport.solve(costs).map_err(unfit);
+            let moves = moves(labels, transport);
+            let expected = gain(costs, k, &moves);
+            own.iter().for_each(|own| pull::restore(costs, labels, own));
+            solved?;
+            if expected <= 0.0 {
+                // The labels are still optimal, and the centroids are their means.
+                trial.converged = true;
+                trial.finished = true;
+                return Ok(());
+            }
+            let before = relieved.map(|_| sums.clone());
+            sums.apply(self.x, &moves);
+            if let Some(before) = before {
+                let gained = 0.5 * (sums.spread(&self.mean) - before.spread(&self.mean));
+                if pull.judge(expected, gained) == Verdict::TakeBack {
+                    *sums = before;
+                    continue;
+                }
+            }
+            moves.iter().for_each(|m| labels[m.row as usize] = m.to);
             return Ok(());
         }
-        moves.iter().for_each(|m| trial.labels[m.row as usize] = m.to);
-        sums.apply(self.x, &moves);
-        Ok(())
     }
 
     /// The sums of the first labels of all trials, in one pass over the rows.
@@ -200,7 +220,8 @@ impl Lloyd<'_> {
         let next = on_sphere(sums.means(), self.metric);
         let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
         for (j, moved) in trial.moved.iter_mut().enumerate() {
-            *moved = next.row(j) != trial.centroids.row(j);
+            // Costs that came with the start are distances, and not to be mixed with scores.
+            *moved = trial.iterations == 1 || next.row(j) != trial.centroids.row(j);
         }
         trial.centroids = next;
         // Once the centroids rest, the rows are assigned to them one last time.
@@ -230,6 +251,10 @@ impl Lloyd<'_> {
     }
 }
 
+fn unfit(error: TransportError) -> ClusterError {
+    ClusterError::Unfit(format!("the rows are too far apart to compare ({error}); scale them"))
+}
+
 /// The rows whose label the solution changes, in row order.
 fn moves(labels: &[u32], transport: &Transport) -> Vec<Move> {
     let rows = labels.iter().zip(transport.labels()).enumerate();
@@ -248,4 +273,46 @@ fn gain(costs: &[f32], k: usize, moves: &[Move]) -> f64 {
         scale += from.abs() + to.abs();
     }
     gain - 1e-12 * scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::kmeans::Scatter;
+    use bridged_math::transport::Bounds;
+
+    #[test]
+    fn a_centroid_that_stays_at_its_first_row_keeps_its_rows() {
+        // Eight equal rows: their mean is the row that the run starts from, while the other centroids
+        // move. What a row costs there must be on the scale of the others.
+        let x = Matrix::from_fn(24, 1, |i, _| match i {
+            0..8 => 104.0,
+            8..16 => 99.0 + (i % 3) as f32,
+            _ => (i % 3) as f32,
+        });
+        let centroids = Matrix::from_rows(&[[104.0], [99.0], [0.0]]);
+        let half = |(x, c): (&[f32], &[f32])| 0.5 * (x[0] - c[0]).powi(2);
+        let (rows, centres) = (x.view(), centroids.view());
+        let pairs = rows.iter_rows().flat_map(|x| centres.iter_rows().map(move |c| (x, c)));
+        let half_distances = Some(pairs.map(half).collect());
+        let Scatter { mean, halves, sum: scatter } = Scatter::of(x.view());
+        for half_from_mean in [None, Some(halves)] {
+            let lloyd = Lloyd {
+                x: x.view(),
+                mean: mean.clone(),
+                scatter,
+                least_shift: 0.0,
+                max_iter: 2,
+                metric: Metric::Euclidean,
+                half_from_mean,
+            };
+            let start = Start {
+                centroids: centroids.clone(),
+                half_distances: Option::clone(&half_distances),
+            };
+            let trial = Trial::new(start, Metric::Euclidean, Transport::new(Bounds::even(24, 3)));
+            let run = lloyd.run(vec![trial], |_| Ok(())).unwrap().remove(0);
+            assert_eq!(run.labels, [[0; 8], [1; 8], [2; 8]].concat());
+        }
+    }
 }

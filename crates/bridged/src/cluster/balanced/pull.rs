@@ -1,0 +1,98 @@
+//! Hartigan's correction: a row pulls its own centroid towards itself, so it looks nearer than it is.
+//!
+//! When row x leaves cluster a of n_a rows for b, both means move, and the sum of squares changes by
+//!
+//! ```text
+//! n_b / (n_b + 1) ‖x − c_b‖²  −  n_a / (n_a − 1) ‖x − c_a‖²
+//! ```
+//!
+//! which may be negative although c_a is the nearer centroid. Where rows are far from all centroids
+//! and clusters are small, as in many columns, Lloyd's iteration stops at the first labels that
+//! it comes to because of that. Here the own cluster of a row is dearer by the pull of the row
+//!
+//! ```text
+//! ½ ‖x − c_a‖² · 2 n_a / (n_a² − 1)
+//! ```
+//!
+//! the above for clusters of one size and distances that are about equal. That is exact, to this
+//! extent, for one row; of many that move at once, some undo what others gain. So the sum of squares
+//! is looked at after every step, as in a trust region: a step that does not lower it is taken back,
+//! and after one that gains less than half of what was expected, half as much of the pull is counted.
+//!
+//! Labels that do not change under a pull are optimal without it too, so that runs end in an optimum
+//! of Lloyd's iteration.
+//!
+//! Hartigan & Wong 1979; Telgarsky & Vattani 2010 (Hartigan's method: k-means clustering without
+//! Voronoi).
+
+/// How much of the pull of a row on its own centroid is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Pull {
+    share: f64,
+}
+
+/// What becomes of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Keep,
+    TakeBack,
+}
+
+/// Half the pull is counted when less than this part of the expected gain was made.
+const ENOUGH: f64 = 0.5;
+/// A smaller share of the pull is nothing.
+const LEAST: f64 = 0.125;
+
+impl Default for Pull {
+    fn default() -> Self {
+        Self { share: 1.0 }
+    }
+}
+
+impl Pull {
+    /// Whether it is counted at all.
+    pub fn is_felt(&self) -> bool {
+        self.share > 0.0
+    }
+
+    /// Makes the own cluster of every row dearer by its pull; returns what it cost before.
+    /// `half_from_mean` is the part of half a squared distance that the costs (n, k) leave out.
+    pub fn relieve(
+        &self,
+        costs: &mut [f32],
+        labels: &[u32],
+        sizes: &[u32],
+        half_from_mean: &[f32],
+    ) -> Vec<f32> {
+        let k = sizes.len();
+        let of_size = |&n: &u32| match f64::from(n) {
+            n if n > 1.0 => (self.share * 2.0 * n / (n * n - 1.0)) as f32,
+            _ => 0.0, // A row that is its own centroid.
+        };
+        let rates: Vec<f32> = sizes.iter().map(of_size).collect();
+        let rows = costs.chunks_exact_mut(k).zip(labels).zip(half_from_mean);
+        rows.map(|((costs, &label), half)| {
+            let own = &mut costs[label as usize];
+            let before = *own;
+            *own += rates[label as usize] * (half + before).max(0.0);
+            before
+        })
+        .collect()
+    }
+
+    /// Learns from a step that was expected to gain so much, and says what becomes of it.
+    pub fn judge(&mut self, expected: f64, gained: f64) -> Verdict {
+        if gained < ENOUGH * expected {
+            self.share = if self.share > LEAST { self.share / 2.0 } else { 0.0 };
+        }
+        if gained > 0.0 { Verdict::Keep } else { Verdict::TakeBack }
+    }
+}
+
+/// Takes back what [`Pull::relieve`] did.
+pub fn restore(costs: &mut [f32], labels: &[u32], before: &[f32]) {
+    let k = costs.len() / labels.len().max(1);
+    for (i, (&label, &before)) in labels.iter().zip(before).enumerate() {
+        costs[i * k + label as usize] = before;
+    }
+}
