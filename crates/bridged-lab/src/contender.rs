@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 /// The variants of Bridged Clustering, the paper's own first.
 pub const VARIANTS: &[Entry] = &[
     Entry { name: "bridged", about: "as in the paper: balanced k-means, majority vote" },
-    Entry { name: "bridged-posterior", about: "posterior bridge and residual map, the default" },
+    Entry { name: "bridged-default", about: "what `bridged fit` does unless told otherwise" },
+    Entry { name: "bridged-posterior", about: "its posterior bridge and residual map alone" },
     Entry { name: "bridged-posterior-kmeans", about: "that on plain k-means" },
     Entry { name: "bridged-margin", about: "margin-based vote" },
     Entry { name: "bridged-hungarian", about: "one-to-one vote" },
@@ -53,13 +54,15 @@ impl Contender {
         }
         VARIANTS.iter().find(|e| e.name == name)?;
         let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(1) };
+        let default = || BridgedClustering { keep_rows: KeepRows::No, ..Default::default() };
         match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
             "" => {}
+            "default" => spec = default(),
             "posterior" => {
-                spec = BridgedClustering { keep_rows: KeepRows::No, ..Default::default() }
+                spec = BridgedClustering { x: spec.x, y: spec.y, ..default() };
             }
             "posterior-kmeans" => {
-                spec = BridgedClustering { keep_rows: KeepRows::No, ..Default::default() };
+                spec = default();
                 (spec.x.cluster, spec.y.cluster) = (ClusterSpec::default(), ClusterSpec::default());
             }
             "supervised" => spec.refine = refine(RefineKind::Supervised),

@@ -1,7 +1,7 @@
 //! The method as its parameters: what is clustered how, and what links the clusters.
 
 use crate::bridge::BridgeSpec;
-use crate::cluster::ClusterSpec;
+use crate::cluster::{BalancedKMeans, ClusterSpec, Descent};
 use crate::refine::Refine;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
@@ -102,11 +102,14 @@ impl BridgedClustering {
         Self { x: side.clone(), y: side, ..Self::default() }
     }
 
-    /// What the paper ran: balanced k-means with ten restarts, majority vote, centroids as
-    /// predictions, no scaling.
+    /// What the paper ran: balanced k-means by Lloyd's iteration with ten restarts, majority vote,
+    /// centroids as predictions, no scaling.
     pub fn paper(k: usize) -> Self {
         let bridge = BridgeSpec::named("majority").expect("listed");
-        Self { bridge, refine: Refine::default(), ..Self::with_k(k) }
+        let balanced = BalancedKMeans { k, descent: Descent::Lloyd, ..BalancedKMeans::default() };
+        let cluster = ClusterSpec::BalancedKMeans(balanced);
+        let side = SideSpec { cluster, ..SideSpec::default() };
+        Self { x: side.clone(), y: side, bridge, refine: Refine::default(), ..Self::default() }
     }
 
     /// The same on plain k-means.
