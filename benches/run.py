@@ -204,7 +204,8 @@ def measure(row, options):
         for repeat in range(options.repeats):
             request = {"seed": repeat}
             for worker in workers:
-                shown = worker.contender.informational and worker.runs  # once is enough to show it
+                # A peer that is only shown runs once.
+                shown = worker.contender.informational and worker.contender.peer and worker.runs
                 if shown or worker.ended or (worker is not workers[0] and worker.spent >= options.budget):
                     continue
                 if worker.contender.peer in ("faiss", "faiss-super"):

@@ -144,6 +144,15 @@ def test_balanced_sizes_are_within_their_bounds(task):
     assert model.sizes_.sum() == 120 and model.sizes_.min() >= 20 and model.sizes_.max() <= 26
 
 
+def test_rows_relieved_of_their_own_pull_end_lower_than_by_lloyd():
+    X = np.random.default_rng(0).normal(size=(300, 100))
+    by = {d: bridged.BalancedKMeans(5, n_init=2, descent=d).fit(X).inertia_ for d in ("hartigan", "lloyd")}
+    assert by["hartigan"] < 0.995 * by["lloyd"]
+    assert bridged.BalancedKMeans(5, n_init=2).fit(X).inertia_ == by["hartigan"]
+    with pytest.raises(ValueError, match="hartigan"):
+        bridged.BalancedKMeans(5, descent="newton").fit(X)
+
+
 def test_random_state_is_a_seed_a_generator_or_chance(task):
     a, b = (bridged.KMeans(9, n_init=1, random_state=np.random.RandomState(1)).fit(task.X) for _ in range(2))
     np.testing.assert_array_equal(a.labels_, b.labels_)

@@ -169,16 +169,13 @@ impl Transport {
         self.rows.resize(n, Row::default());
         let mut sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         let mut wrong = self.wrong(&sizes);
+        // Prices of a problem that was too different may be worse than none.
         if wrong > n / 8 && self.prices.iter().any(|&p| p != 0.0) {
-            // Prices of a problem that was too different may be worse than none.
-            let old = std::mem::replace(&mut self.prices, vec![0.0; k]);
-            sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
-            if self.wrong(&sizes) < wrong {
-                wrong = self.wrong(&sizes);
-            } else {
-                self.prices = old;
-                sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
-            }
+            (sizes, wrong) = self.try_prices(vec![0.0; k], costs, sizes, wrong)?;
+        }
+        // Columns that are dear for every row alike: the first centres of k-means in many columns.
+        if wrong > n / 8 && n < SAMPLE_FROM {
+            (sizes, wrong) = self.try_prices(pass::levelling(costs, k), costs, sizes, wrong)?;
         }
         if n >= SAMPLE_FROM && wrong > n / 64 {
             self.prices = self.prices_of_sample(costs, n)?;
@@ -191,6 +188,26 @@ impl Transport {
         let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
         paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
         Ok(())
+    }
+
+    /// Takes other prices if fewer rows are in the wrong place then; returns the sizes and how many
+    /// are, at the prices that are kept.
+    fn try_prices(
+        &mut self,
+        other: Vec<f64>,
+        costs: &[f32],
+        sizes: Vec<u32>,
+        wrong: usize,
+    ) -> Result<(Vec<u32>, usize), TransportError> {
+        let old = std::mem::replace(&mut self.prices, other);
+        let rows = self.rows.clone();
+        let other_sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
+        let other_wrong = self.wrong(&other_sizes);
+        if other_wrong < wrong {
+            return Ok((other_sizes, other_wrong));
+        }
+        (self.prices, self.rows) = (old, rows);
+        Ok((sizes, wrong))
     }
 
     /// How many rows are in the wrong place.

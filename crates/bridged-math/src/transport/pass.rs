@@ -54,6 +54,19 @@ fn exact(costs: &[f32], prices: &[f64]) -> Row {
     Row { label, margin: ((next - least) * (1.0 - 1e-6)) as f32 }
 }
 
+/// The prices at which all columns cost the same on average.
+pub(super) fn levelling(costs: &[f32], k: usize) -> Vec<f64> {
+    let blocks = map_blocks(costs.len() / k, |range| {
+        let mut sums = vec![0.0f64; k];
+        for row in costs[range.start * k..range.end * k].chunks_exact(k) {
+            sums.iter_mut().zip(row).for_each(|(s, &c)| *s += f64::from(c));
+        }
+        sums
+    });
+    let n = (costs.len() / k).max(1) as f64;
+    (0..k).map(|j| -blocks.iter().map(|sums| sums[j]).sum::<f64>() / n).collect()
+}
+
 /// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
 pub(super) fn least_moves(costs: &[f32], rows: &[Row], k: usize) -> Vec<f64> {
     let blocks = map_blocks(rows.len(), |range| {

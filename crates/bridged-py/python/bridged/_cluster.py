@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._arrays import as_rows, as_table
 from ._base import Runs
 from ._native import Clustering
-from ._types import Floats, Init, Labels, Metric, Progress, Rows, Seed
+from ._types import Descent, Floats, Init, Labels, Metric, Progress, Rows, Seed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -248,6 +248,9 @@ class BalancedKMeans(Clusters):
         A run ends when the summed squared shifts of the centres fall to ``tol`` times the mean
         variance of the columns.
     metric : {"euclidean", "cosine"}, default="euclidean"
+    descent : {"hartigan", "lloyd"}, default="hartigan"
+        ``"hartigan"`` relieves a row of its own pull on its centre and ends lower; ``"lloyd"`` takes
+        the centres as they are, like ``KMeansConstrained``.
     {common}
     Examples
     --------
@@ -270,6 +273,7 @@ class BalancedKMeans(Clusters):
         max_iter: int = 100,
         tol: float = 1e-4,
         metric: Metric = "euclidean",
+        descent: Descent = "hartigan",
         random_state: Seed = 0,
         threads: int | None = None,
         progress: Progress = False,
@@ -282,6 +286,7 @@ class BalancedKMeans(Clusters):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.descent = descent
         self.random_state = random_state
         self.threads = threads
         self.progress = progress

@@ -19,5 +19,6 @@ Stage = tuple[str, int, int | None]
 Progress = bool | Callable[[list[Stage]], object] | None
 Init = str | NDArray[Any] | list[list[float]]
 Metric = Literal["euclidean", "cosine"]
+Descent = Literal["hartigan", "lloyd"]
 Width = str | dict[str, float]
 Components = str | dict[str, int]

@@ -115,17 +115,17 @@ impl Clusterer for BalancedKMeans {
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
-        let Scatter { mean, halves, sum: scatter } = chunks::in_pool(|| Scatter::of(rows));
+        let scatter = chunks::in_pool(|| Scatter::of(rows));
         // Directions have another sum of squares.
         let relieved = self.descent == Descent::Hartigan && self.metric == Metric::Euclidean;
         let lloyd = Lloyd {
             x: rows,
-            mean,
-            scatter,
-            least_shift: self.tol * scatter / rows.data().len() as f64,
+            scatter: &scatter,
+            least_shift: self.tol * scatter.sum / rows.data().len() as f64,
             max_iter: self.max_iter,
             metric: self.metric,
-            half_from_mean: relieved.then_some(halves),
+            half_from_mean: relieved
+                .then(|| scatter.squares.iter().map(|&square| (0.5 * square) as f32).collect()),
         };
         let restarts = self.init.useful_restarts(self.restarts) as usize;
         let stage =
@@ -141,7 +141,7 @@ impl Clusterer for BalancedKMeans {
             // threads: the last bit of a cost depends on which others are in the product.
             let groups: Vec<&[Seed]> = seeds.chunks(seeds.len().div_ceil(GROUPS)).collect();
             let run_group = |seeds: &&[Seed]| {
-                let starts = self.init.starts(rows, self.k, seeds)?;
+                let starts = self.init.starts(rows, &scatter, self.k, seeds)?;
                 let trials = starts
                     .into_iter()
                     .map(|start| Trial::new(start, self.metric, Transport::new(bounds.clone())));

@@ -8,8 +8,9 @@
 //! many rows differ from those of all rows by less than two draws do from each other, and the start
 //! would otherwise cost more than the iterations that follow.
 
+use super::kmeans::Scatter;
 use crate::cluster::ClusterError;
-use bridged_math::distance::{Centres, squared_distance};
+use bridged_math::distance::Centres;
 use bridged_math::seed::Rng;
 use bridged_math::{Matrix, MatrixRef, Seed, chunks};
 use rand::RngExt;
@@ -60,11 +61,16 @@ impl Init {
     pub(super) fn starts(
         &self,
         x: MatrixRef<'_>,
+        scatter: &Scatter,
         k: usize,
         seeds: &[Seed],
     ) -> Result<Vec<Start>, ClusterError> {
-        if *self == Init::PlusPlus {
-            return Ok(plus_plus(x, None, k, seeds, Keep::Distances));
+        match self {
+            Init::PlusPlus if x.rows() <= sample_of(k) => {
+                let origin = Origin { x, scatter, weights: None };
+                return Ok(plus_plus_from(&origin, k, seeds, Keep::Distances));
+            }
+            _ => {}
         }
         let start = |seed: &Seed| {
             Ok(Start { centroids: self.centroids(x, k, *seed)?, half_distances: None })
@@ -121,6 +127,11 @@ enum Keep {
     Distances,
 }
 
+/// The draw is made from so many rows at the most.
+fn sample_of(k: usize) -> usize {
+    16_384.max(256 * k)
+}
+
 fn plus_plus(
     x: MatrixRef<'_>,
     weights: Option<&[f32]>,
@@ -128,7 +139,7 @@ fn plus_plus(
     seeds: &[Seed],
     keep: Keep,
 ) -> Vec<Start> {
-    let sample = 16_384.max(256 * k);
+    let sample = sample_of(k);
     if x.rows() <= sample {
         return plus_plus_on(x, weights, k, seeds, keep);
     }
@@ -149,9 +160,14 @@ fn plus_plus_on(
     seeds: &[Seed],
     keep: Keep,
 ) -> Vec<Start> {
+    let scatter = Scatter::of(x);
+    plus_plus_from(&Origin { x, scatter: &scatter, weights }, k, seeds, keep)
+}
+
+fn plus_plus_from(from: &Origin<'_>, k: usize, seeds: &[Seed], keep: Keep) -> Vec<Start> {
+    let Origin { x, weights, .. } = *from;
     let n = x.rows();
     let trials = 2 + (k as f64).ln() as usize;
-    let from = Origin::new(x, weights);
     let mut draws: Vec<Draw> = seeds
         .iter()
         .map(|seed| {
@@ -236,29 +252,20 @@ impl Draw {
 /// Distances between rows, with what does not change from draw to draw computed once.
 struct Origin<'a> {
     x: MatrixRef<'a>,
-    mean: Vec<f32>,
-    from_mean: Vec<f64>, // (n), ‖row − mean‖²
+    scatter: &'a Scatter,
     /// How much each row counts. min_j w d_j = w min_j d_j, so weighted distances are all it takes.
     weights: Option<&'a [f32]>,
 }
 
-impl<'a> Origin<'a> {
-    fn new(x: MatrixRef<'a>, weights: Option<&'a [f32]>) -> Self {
-        let mean: Vec<f32> = x.mean_row().into_iter().map(|v| v as f32).collect();
-        let from_mean = chunks::map_blocks(x.rows(), |range| {
-            range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<_>>()
-        });
-        Self { x, mean, from_mean: from_mean.concat(), weights }
-    }
-
+impl Origin<'_> {
     /// The weighted squared distance of every row to each of the rows `to`, (n, to.len()).
     fn squared_distances(&self, to: &[usize]) -> Vec<f32> {
         let to = self.x.select(to.iter().copied());
-        let centres = Centres::with_shift(to, self.mean.clone());
+        let centres = Centres::with_shift(to, self.scatter.mean.clone());
         let k = centres.len();
         let mut out = vec![0.0f32; self.x.rows() * k];
         chunks::for_each_part_mut(&mut out, k, |range, out| {
-            let base = &self.from_mean[range.clone()];
+            let base = &self.scatter.squares[range.clone()];
             let weights = self.weights.map(|w| &w[range.clone()]);
             centres.for_each_scores(self.x.slice(range), |i, scores| {
                 let weight = weights.map_or(1.0, |w| w[i]);
@@ -290,6 +297,7 @@ fn draw(weights: &[f32], at: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bridged_math::distance::squared_distance;
 
     #[test]
     fn plus_plus_hits_every_well_separated_blob() {
@@ -313,7 +321,7 @@ mod tests {
         let mut rng = Seed(5).rng();
         let x = Matrix::from_fn(700, 9, |_, _| 20.0 + rng.random::<f32>());
         let seeds: Vec<Seed> = (0..4).map(|r| Seed(1).nth(r)).collect();
-        let starts = Init::PlusPlus.starts(x.view(), 6, &seeds).unwrap();
+        let starts = Init::PlusPlus.starts(x.view(), &Scatter::of(x.view()), 6, &seeds).unwrap();
         for (start, seed) in starts.into_iter().zip(seeds) {
             assert_eq!(start.centroids, Init::PlusPlus.centroids(x.view(), 6, seed).unwrap());
             let half = start.half_distances.expect("few rows: no sample was drawn");

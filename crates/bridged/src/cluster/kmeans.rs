@@ -252,8 +252,8 @@ fn repair_empty(
 /// How far rows lie from their mean.
 pub(super) struct Scatter {
     pub mean: Vec<f32>,
-    /// ½‖row − mean‖² of every row.
-    pub halves: Vec<f32>,
+    /// ‖row − mean‖² of every row.
+    pub squares: Vec<f64>,
     /// Σ ‖row − mean‖².
     pub sum: f64,
 }
@@ -265,8 +265,7 @@ impl Scatter {
             range.map(|i| squared_distance(x.row(i), &mean)).collect::<Vec<f64>>()
         });
         let sum = squares.iter().map(|block| block.iter().sum::<f64>()).sum();
-        let halves = squares.iter().flatten().map(|&square| (0.5 * square) as f32).collect();
-        Self { mean, halves, sum }
+        Self { mean, squares: squares.concat(), sum }
     }
 }
 

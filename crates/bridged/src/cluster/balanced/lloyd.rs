@@ -5,7 +5,7 @@
 use super::pull::{self, Pull, Verdict};
 use crate::cluster::clustering::unit_rows;
 use crate::cluster::init::Start;
-use crate::cluster::kmeans::Run;
+use crate::cluster::kmeans::{Run, Scatter};
 use crate::cluster::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Metric};
 use bridged_math::distance::{Centres, squared_distance};
@@ -24,9 +24,7 @@ fn on_sphere(centroids: Matrix, metric: Metric) -> Matrix {
 /// What the iterations of all runs share.
 pub struct Lloyd<'a> {
     pub x: MatrixRef<'a>,
-    pub mean: Vec<f32>, // (d), of all rows
-    /// Σ ‖row − mean‖².
-    pub scatter: f64,
+    pub scatter: &'a Scatter,
     pub least_shift: f64,
     pub max_iter: u32,
     pub metric: Metric,
@@ -117,7 +115,7 @@ impl Lloyd<'_> {
         }
         let moved = Matrix::new(width, d, moved).expect("whole centroids");
         // A fixed shift: a cost does not depend on which other centroids are in the product.
-        let centres = Centres::with_shift(moved, self.mean.clone());
+        let centres = Centres::with_shift(moved, self.scatter.mean.clone());
         if let [trial] = trials {
             trial.costs.resize(n * trial.moved.len(), 0.0);
             return self.refresh(&centres, &trial.moved, &mut trial.costs);
@@ -175,7 +173,7 @@ impl Lloyd<'_> {
             *labels = transport.labels().collect();
             return Ok(());
         };
-        let k = sums.sizes().len();
+        let (k, mean) = (sums.sizes().len(), &self.scatter.mean);
         loop {
             let relieved = self.half_from_mean.as_deref().filter(|_| pull.is_felt());
             let own = relieved.map(|half| pull.relieve(costs, labels, sums.sizes(), half));
@@ -193,7 +191,7 @@ impl Lloyd<'_> {
             let before = relieved.map(|_| sums.clone());
             sums.apply(self.x, &moves);
             if let Some(before) = before {
-                let gained = 0.5 * (sums.spread(&self.mean) - before.spread(&self.mean));
+                let gained = 0.5 * (sums.spread(mean) - before.spread(mean));
                 if pull.judge(expected, gained) == Verdict::TakeBack {
                     *sums = before;
                     continue;
@@ -235,8 +233,8 @@ impl Lloyd<'_> {
     fn conclude(&self, trial: Trial) -> Run {
         let Trial { centroids, labels, sums, iterations, converged, .. } = trial;
         let sums = sums.expect("every trial makes a step");
-        let (means, m) = (sums.means(), &self.mean);
-        let mut inertia = self.scatter;
+        let (means, m) = (sums.means(), &self.scatter.mean);
+        let mut inertia = self.scatter.sum;
         for (j, &size) in sums.sizes().iter().enumerate() {
             let columns = centroids.row(j).iter().zip(means.row(j)).zip(m);
             let sum: f64 = columns
@@ -278,7 +276,6 @@ fn gain(costs: &[f32], k: usize, moves: &[Move]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::kmeans::Scatter;
     use bridged_math::transport::Bounds;
 
     #[test]
@@ -295,12 +292,12 @@ mod tests {
         let (rows, centres) = (x.view(), centroids.view());
         let pairs = rows.iter_rows().flat_map(|x| centres.iter_rows().map(move |c| (x, c)));
         let half_distances = Some(pairs.map(half).collect());
-        let Scatter { mean, halves, sum: scatter } = Scatter::of(x.view());
+        let scatter = Scatter::of(x.view());
+        let halves = scatter.squares.iter().map(|&square| (0.5 * square) as f32).collect();
         for half_from_mean in [None, Some(halves)] {
             let lloyd = Lloyd {
                 x: x.view(),
-                mean: mean.clone(),
-                scatter,
+                scatter: &scatter,
                 least_shift: 0.0,
                 max_iter: 2,
                 metric: Metric::Euclidean,
