@@ -303,9 +303,10 @@ def measure_growth(growth, options):
         workers = []
         try:
             for n in sizes:
-                passes = max(1, round((300 if work == "predict" else 15) * 20_000 / n))
+                passes = max(1, round((100 if work == "predict" else 5) * 20_000 / n))
                 workers.append(Worker(Contender(name, work=work), whole, rows, start, passes, options, n=n))
-            for repeat in range(options.repeats):
+            # A factor of two medians is off by more than each: many short runs rather than few long ones.
+            for repeat in range(3 * options.repeats):
                 for worker in workers:
                     worker.run({"seed": repeat})
         finally:
