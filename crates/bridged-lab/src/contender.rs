@@ -139,6 +139,24 @@ fn merge(into: &mut toml::Table, changes: &toml::Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bridged::cluster::{BalancedKMeans, Descent};
+
+    #[test]
+    fn the_default_differs_from_the_posterior_bridge_of_the_studies_in_the_descent_alone() {
+        let spec = |name| match Contender::named(name) {
+            Some(Contender::Bridged(spec)) => spec,
+            other => panic!("{other:?}"),
+        };
+        let (default, mut posterior) = (spec("bridged-default"), spec("bridged-posterior"));
+        assert_eq!(default, BridgedClustering { keep_rows: KeepRows::No, ..Default::default() });
+        assert_ne!(posterior, default);
+        for side in [&mut posterior.x, &mut posterior.y] {
+            let ClusterSpec::BalancedKMeans(balanced) = &mut side.cluster else { panic!() };
+            assert_eq!(balanced.descent, Descent::Lloyd);
+            (balanced.descent, balanced.k) = (Descent::default(), BalancedKMeans::default().k);
+        }
+        assert_eq!(posterior, default);
+    }
 
     #[test]
     fn every_name_is_a_method_and_none_is_there_twice() {

@@ -9,8 +9,8 @@
 //! p_j > 0 is full, every column with p_j < 0 is at its least: then the labels are optimal, and
 //! [`duality_gap`] proves it for any labels and prices.
 //!
-//! 1. Prices of the previous call; where they are far off, those of every sixteenth row, solved the
-//!    same way.
+//! 1. Prices of the previous call; where they are far off, none, those that make all columns cost the
+//!    same on average, or those of every sixteenth row, solved the same way.
 //! 2. While very many rows are in the wrong place, columns shed what they have too many of (`shed`);
 //!    while many are, ascent on the concave dual (`prices`), which sees the columns as cells of a
 //!    power diagram and moves their walls.

@@ -307,6 +307,16 @@ mod tests {
     use rand::RngExt;
 
     #[test]
+    fn levelled_columns_cost_the_same_on_average() {
+        let costs = [1.0, 20.0, 3.0, 40.0, 5.0, 60.0f32];
+        assert_eq!(levelling(&costs, 2), [-3.0, -40.0]);
+        let mut rows = vec![Row::default(); 3];
+        let sizes = |prices: &[f64], rows: &mut [Row]| assign(&costs, prices, rows).unwrap();
+        assert_eq!(sizes(&[0.0; 2], &mut rows), [3, 0]);
+        assert_eq!(sizes(&levelling(&costs, 2), &mut rows), [2, 1]);
+    }
+
+    #[test]
     fn every_kernel_gives_the_same_two_least() {
         let mut rng = Seed(1).rng();
         for case in 0..2000 {

@@ -65,12 +65,9 @@ impl Init {
         k: usize,
         seeds: &[Seed],
     ) -> Result<Vec<Start>, ClusterError> {
-        match self {
-            Init::PlusPlus if x.rows() <= sample_of(k) => {
-                let origin = Origin { x, scatter, weights: None };
-                return Ok(plus_plus_from(&origin, k, seeds, Keep::Distances));
-            }
-            _ => {}
+        if *self == Init::PlusPlus && x.rows() <= sample_of(k) {
+            let origin = Origin { x, scatter, weights: None };
+            return Ok(plus_plus_from(&origin, k, seeds, Keep::Distances));
         }
         let start = |seed: &Seed| {
             Ok(Start { centroids: self.centroids(x, k, *seed)?, half_distances: None })

@@ -96,3 +96,46 @@ pub fn restore(costs: &mut [f32], labels: &[u32], before: &[f32]) {
         costs[i * k + label as usize] = before;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_cluster_is_dearer_by_what_leaving_it_gains() {
+        // Two clusters of three rows in one column; costs are half distances to the means 1 and 6.
+        let (x, labels) = ([0.0f32, 0.0, 3.0, 4.0, 6.0, 8.0], [0u32, 0, 0, 1, 1, 1]);
+        let half = |x: f32, c: f32| 0.5 * (x - c).powi(2);
+        let mut costs: Vec<f32> = x.iter().flat_map(|&x| [half(x, 1.0), half(x, 6.0)]).collect();
+        let before = costs.clone();
+        let own = Pull::default().relieve(&mut costs, &labels, &[3, 3], &[0.0; 6]);
+        // 2 n / (n² − 1) = ¾ of the own cost; other clusters cost what they did.
+        for i in 0..6 {
+            let (a, b) = (2 * i + labels[i] as usize, 2 * i + 1 - labels[i] as usize);
+            assert_eq!((own[i], costs[a], costs[b]), (before[a], 1.75 * before[a], before[b]));
+        }
+        restore(&mut costs, &labels, &own);
+        assert_eq!(costs, before);
+    }
+
+    #[test]
+    fn a_row_that_is_its_own_centroid_pulls_nothing() {
+        let mut costs = [0.0, 5.0, 7.0, 2.0];
+        Pull::default().relieve(&mut costs, &[0, 1], &[1, 1], &[0.0; 2]);
+        assert_eq!(costs, [0.0, 5.0, 7.0, 2.0]);
+    }
+
+    #[test]
+    fn steps_that_gain_little_count_less_of_the_pull_until_it_is_not_felt() {
+        let mut pull = Pull::default();
+        assert_eq!(pull.judge(10.0, 6.0), Verdict::Keep);
+        assert_eq!(pull.share, 1.0);
+        assert_eq!(pull.judge(10.0, 4.0), Verdict::Keep);
+        assert_eq!(pull.share, 0.5);
+        for _ in 0..3 {
+            assert!(pull.is_felt());
+            assert_eq!(pull.judge(10.0, -1.0), Verdict::TakeBack);
+        }
+        assert!(!pull.is_felt());
+    }
+}
