@@ -119,16 +119,17 @@ impl Clusterer for BalancedKMeans {
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
         let scatter = chunks::in_pool(|| Scatter::of(rows));
-        // Directions have another sum of squares.
-        let relieved = self.descent == Descent::Hartigan && self.metric == Metric::Euclidean;
         let lloyd = Lloyd {
             x: rows,
             scatter: &scatter,
             least_shift: self.tol * scatter.sum / rows.data().len() as f64,
             max_iter: self.max_iter,
             metric: self.metric,
-            half_from_mean: relieved
-                .then(|| scatter.squares.iter().map(|&square| (0.5 * square) as f32).collect()),
+            // Directions have another sum of squares.
+            descent: match self.metric {
+                Metric::Euclidean => self.descent,
+                Metric::Cosine => Descent::Lloyd,
+            },
         };
         let restarts = self.init.useful_restarts(self.restarts) as usize;
         let stage =

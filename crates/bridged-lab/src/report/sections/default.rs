@@ -21,8 +21,9 @@ pub fn section(bench: &Bench) -> Option<Section> {
         title: "The posterior bridge, draw by draw".into(),
         text: "The posterior bridge of bridged fit on balanced k-means: bridged-default as it is unless \
                told otherwise, bridged-posterior on the clusterings of the paper, by Lloyd's \
-               iteration; below them the same bridge on plain k-means. Mean error relative to the constant, over \
-               all draws and in the worst of the two directions and settings; the share of draws on \
+               iteration; below them the same bridge on plain k-means. Mean error relative to \
+               the constant, over all draws and in the worst of the two directions and \
+               settings; the share of draws on \
                which it is more than 5 % worse than the constant; the share on which its error is \
                below that of the majority vote, of soft votes and of EOT; its share of wins among all \
                quick baselines, and that of the next best."

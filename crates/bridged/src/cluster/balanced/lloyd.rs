@@ -7,7 +7,7 @@ use crate::cluster::clustering::unit_rows;
 use crate::cluster::init::Start;
 use crate::cluster::kmeans::{Run, Scatter};
 use crate::cluster::sums::{Move, Sums};
-use crate::cluster::{ClusterError, Metric};
+use crate::cluster::{ClusterError, Descent, Metric};
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::transport::{Transport, TransportError};
 use bridged_math::{Cancelled, Matrix, MatrixRef, chunks};
@@ -28,9 +28,7 @@ pub struct Lloyd<'a> {
     pub least_shift: f64,
     pub max_iter: u32,
     pub metric: Metric,
-    /// Half the squared distance of every row to the mean, if rows are relieved of the pull of their
-    /// own centroid.
-    pub half_from_mean: Option<Vec<f32>>,
+    pub descent: Descent,
 }
 
 /// One run under way.
@@ -175,8 +173,9 @@ impl Lloyd<'_> {
         };
         let (k, mean) = (sums.sizes().len(), &self.scatter.mean);
         loop {
-            let relieved = self.half_from_mean.as_deref().filter(|_| pull.is_felt());
-            let own = relieved.map(|half| pull.relieve(costs, labels, sums.sizes(), half));
+            let relieved = self.descent == Descent::Hartigan && pull.is_felt();
+            let squares = &self.scatter.squares;
+            let own = relieved.then(|| pull.relieve(costs, labels, sums.sizes(), squares));
             let solved = transport.solve(costs).map_err(unfit);
             let moves = moves(labels, transport);
             let expected = gain(costs, k, &moves);
@@ -188,7 +187,7 @@ impl Lloyd<'_> {
                 trial.finished = true;
                 return Ok(());
             }
-            let before = relieved.map(|_| sums.clone());
+            let before = relieved.then(|| sums.clone());
             sums.apply(self.x, &moves);
             if let Some(before) = before {
                 let gained = 0.5 * (sums.spread(mean) - before.spread(mean));
@@ -293,15 +292,14 @@ mod tests {
         let pairs = rows.iter_rows().flat_map(|x| centres.iter_rows().map(move |c| (x, c)));
         let half_distances = Some(pairs.map(half).collect());
         let scatter = Scatter::of(x.view());
-        let halves = scatter.squares.iter().map(|&square| (0.5 * square) as f32).collect();
-        for half_from_mean in [None, Some(halves)] {
+        for descent in [Descent::Lloyd, Descent::Hartigan] {
             let lloyd = Lloyd {
                 x: x.view(),
                 scatter: &scatter,
                 least_shift: 0.0,
                 max_iter: 2,
                 metric: Metric::Euclidean,
-                half_from_mean,
+                descent,
             };
             let start = Start {
                 centroids: centroids.clone(),

@@ -56,13 +56,13 @@ impl Pull {
     }
 
     /// Makes the own cluster of every row dearer by its pull; returns what it cost before.
-    /// `half_from_mean` is the part of half a squared distance that the costs (n, k) leave out.
+    /// Half of `squares` is the part of half a squared distance that the costs (n, k) leave out.
     pub fn relieve(
         &self,
         costs: &mut [f32],
         labels: &[u32],
         sizes: &[u32],
-        half_from_mean: &[f32],
+        squares: &[f64],
     ) -> Vec<f32> {
         let k = sizes.len();
         let of_size = |&n: &u32| match f64::from(n) {
@@ -70,11 +70,11 @@ impl Pull {
             _ => 0.0, // A row that is its own centroid.
         };
         let rates: Vec<f32> = sizes.iter().map(of_size).collect();
-        let rows = costs.chunks_exact_mut(k).zip(labels).zip(half_from_mean);
-        rows.map(|((costs, &label), half)| {
+        let rows = costs.chunks_exact_mut(k).zip(labels).zip(squares);
+        rows.map(|((costs, &label), square)| {
             let own = &mut costs[label as usize];
             let before = *own;
-            *own += rates[label as usize] * (half + before).max(0.0);
+            *own += rates[label as usize] * ((0.5 * square) as f32 + before).max(0.0);
             before
         })
         .collect()
