@@ -11,7 +11,7 @@
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sizes};
-use bridged::{BridgedClustering, Method, Problem};
+use bridged::{Method, Preset, Problem};
 use bridged_baselines::BaselineSpec;
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ fn main() {
     let of_mean = mse(constant.view(), sample.test_y.view()).expect("aligned");
 
     let mut methods: Vec<(&str, Box<dyn Method>)> =
-        vec![("bridged", Box::new(BridgedClustering::paper(7)))];
+        vec![("bridged", Box::new(Preset::Paper.with_k(7)))];
     for entry in BaselineSpec::ALL {
         methods.push((entry.name, Box::new(BaselineSpec::named(entry.name).expect("listed"))));
     }

@@ -20,6 +20,7 @@
 //! no inverse is taken, and nothing is divided by what may be zero. Cost of m pairs O(m³) after the
 //! PCA. It has no counterpart in the paper.
 
+use crate::limits::{COUNT, NOT_NEGATIVE, check};
 use crate::linear::{Reduced, left_singular};
 use crate::prepare::Paired;
 use crate::subspace::Components;
@@ -66,6 +67,8 @@ impl Default for Cca {
     }
 }
 
+bridged::limits!(Cca { components: COUNT, regularization: NOT_NEGATIVE, pca: COUNT });
+
 impl Cca {
     /// The paper does not have it; the defaults alone.
     pub fn grid() -> Vec<Self> {
@@ -80,21 +83,13 @@ impl Method for Cca {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        let bad = |name, need: &str, got| {
-            Err(MethodError::BadParameter { method: NAME, name, need: need.to_string(), got })
-        };
-        if self.components == 0 {
-            return bad("components", "at least 1", 0.0);
-        }
-        if !(self.regularization.is_finite() && self.regularization >= 0.0) {
-            return bad("regularization", "0 or more", self.regularization);
-        }
         let stage = Stage::begin(watch, NAME, Some(3))?;
         let pairs = Paired::of(problem);
-        let x = Reduced::of(problem.x, pairs.x.view(), self.pca, NAME)?;
+        let x = Reduced::of(problem.x, pairs.x.view(), self.pca);
         stage.step(1)?;
-        let y = Reduced::of(problem.y, pairs.y.view(), self.pca, NAME)?;
+        let y = Reduced::of(problem.y, pairs.y.view(), self.pca);
         stage.step(2)?;
         let intercept = pairs.y.view().mean_row();
         let outputs = intercept.len();

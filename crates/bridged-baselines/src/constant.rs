@@ -1,5 +1,6 @@
 //! Constants: what a method must beat to have learned anything.
 
+use crate::limits::check;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,9 @@ pub struct Mean {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PairedMean {}
+
+bridged::limits!(Mean {});
+bridged::limits!(PairedMean {});
 
 struct Constant {
     method: &'static str,
@@ -41,6 +45,7 @@ impl Method for Mean {
         _: Seed,
         _: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, "mean")?;
         problem.check()?;
         Ok(Box::new(Constant::of("mean", problem, problem.y)))
     }
@@ -53,6 +58,7 @@ impl Method for PairedMean {
         _: Seed,
         _: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, "paired-mean")?;
         problem.check()?;
         let paired = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
         Ok(Box::new(Constant::of("paired-mean", problem, paired.view())))

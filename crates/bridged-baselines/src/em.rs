@@ -29,8 +29,10 @@
 mod model;
 mod rows;
 
+use crate::limits::{COUNT, POSITIVE, check};
 use bridged::cluster::{Clusterer, KMeans};
 use bridged::math::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
+use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Method, MethodError, Predictor, Problem};
 use model::{Gaussians, Limits, Model, Run, normalise, values};
 use rows::{Axes, Rows, Units};
@@ -83,6 +85,14 @@ impl Default for Em {
     }
 }
 
+bridged::limits!(Em {
+    n_components: COUNT,
+    max_iter: ITERATIONS,
+    tol: TOLERANCE,
+    eps: POSITIVE,
+    pca: COUNT,
+});
+
 impl Em {
     /// The paper's grid, 16 settings.
     pub fn grid() -> Vec<Self> {
@@ -100,21 +110,14 @@ impl Em {
         grid
     }
 
-    fn check(&self, pairs: usize) -> Result<(), MethodError> {
-        let bad = |name, need: &str, got: f64| {
-            Err(MethodError::BadParameter { method: NAME, name, need: need.to_string(), got })
-        };
-        match self {
-            Self { n_components: Some(0), .. } => bad("n_components", "at least 1", 0.0),
-            Self { pca: Some(0), .. } => bad("pca", "at least 1", 0.0),
-            Self { max_iter: 0, .. } => bad("max_iter", "at least 1", 0.0),
-            Self { tol, .. } if tol.is_nan() || *tol < 0.0 => bad("tol", "0 or more", *tol),
-            Self { eps, .. } if !(*eps > 0.0 && eps.is_finite()) => bad("eps", "above 0", *eps),
-            Self { n_components: Some(k), .. } if *k > pairs => {
+    /// Every component starts from pairs of its own.
+    fn check_pairs(&self, pairs: usize) -> Result<(), MethodError> {
+        match self.n_components {
+            Some(need) if need > pairs => {
                 let remedy = format!(
                     "each component starts from pairs: lower `n_components` to {pairs}, or leave it out"
                 );
-                Err(MethodError::TooFewPairs { method: NAME, need: *k, got: pairs, remedy })
+                Err(MethodError::TooFewPairs { method: NAME, need, got: pairs, remedy })
             }
             _ => Ok(()),
         }
@@ -136,9 +139,10 @@ impl Method for Em {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
         let pairs = problem.pairs.len();
-        self.check(pairs)?;
+        self.check_pairs(pairs)?;
         let (axes, axes_y) = (Axes::fit(problem.x, self.pca), Axes::fit(problem.y, self.pca));
         let (data_x, data_y) = (axes.apply(problem.x), axes_y.apply(problem.y));
         let units = Units::of(problem);
@@ -405,7 +409,7 @@ mod tests {
         );
         assert_eq!(
             error(Em { eps: 0.0, ..default() }, &Silent),
-            "em: `eps` must be above 0, got 0"
+            "em: `eps` must be above 0 and at most 1e9, got 0"
         );
         struct Second;
         impl Watch for Second {

@@ -24,10 +24,12 @@
 //! published experiment code replaced the tuned ε by 5 % of a median cost whatever the grid said, and
 //! coupled the rows of the test to y; here a given ε is honoured, and the x pool is coupled.
 
+use crate::limits::{POSITIVE, check};
 use crate::transport::barycentre::{Barycentre, in_full_bands};
 use crate::transport::ridge_cost::RidgeCost;
 use crate::transport::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,13 @@ impl Default for Eot {
     }
 }
 
+bridged::limits!(Eot {
+    eps: POSITIVE,
+    ridge_alpha: POSITIVE,
+    tol: TOLERANCE,
+    max_iter: ITERATIONS,
+});
+
 impl Eot {
     /// The 45 settings of the paper.
     pub fn grid() -> Vec<Self> {
@@ -98,9 +107,9 @@ impl Method for Eot {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        let eps = self.eps.or_auto(NAME, 0.05)?;
-        check_limits(NAME, self.tol, self.max_iter)?;
+        let eps = self.eps.or_auto(0.05);
         let (cost, pool) = RidgeCost::fit(NAME, problem, self.ridge_alpha)?;
         let stage = Stage::begin(watch, NAME, None)?;
         let mut done = 0;
@@ -115,24 +124,6 @@ impl Method for Eot {
         let map = Barycentre::new(problem.y, found.g, eps);
         Ok(Box::new(Fitted { cost, map, cols: problem.x.cols() }))
     }
-}
-
-/// `tol` is not negative and `max_iter` is positive.
-pub(crate) fn check_limits(
-    method: &'static str,
-    tol: f64,
-    max_iter: u32,
-) -> Result<(), MethodError> {
-    let bad = |name, need: &str, got| {
-        Err(MethodError::BadParameter { method, name, need: need.to_string(), got })
-    };
-    if tol.is_nan() || tol < 0.0 {
-        return bad("tol", "0 or more", tol);
-    }
-    if max_iter == 0 {
-        return bad("max_iter", "at least 1", 0.0);
-    }
-    Ok(())
 }
 
 impl Predictor for Fitted {
@@ -313,12 +304,15 @@ mod tests {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let eps = Eps::Value(bad);
             let said = error(&Eot { eps, ..Default::default() });
-            assert!(said.starts_with("eot: `eps` must be \"auto\" or a positive number"), "{said}");
+            assert!(said.starts_with("eot: `eps` must be above 0 and at most 1e9"), "{said}");
             let said = error(&Eot { ridge_alpha: bad, ..Default::default() });
-            assert!(said.starts_with("eot: `ridge_alpha` must be a positive number"), "{said}");
+            assert!(
+                said.starts_with("eot: `ridge_alpha` must be above 0 and at most 1e9"),
+                "{said}"
+            );
         }
         let tiny = error(&Eot { eps: Eps::Value(1e-14), ..Default::default() });
-        assert!(tiny.starts_with("eot: `eps` must be positive and at least"), "{tiny}");
+        assert!(tiny.starts_with("eot: `eps` must be at least"), "{tiny}");
         assert!(error(&Eot { tol: -1.0, ..Default::default() }).starts_with("eot: `tol`"));
         assert!(error(&Eot { max_iter: 0, ..Default::default() }).starts_with("eot: `max_iter`"));
     }

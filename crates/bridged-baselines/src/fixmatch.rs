@@ -26,13 +26,15 @@
 
 mod views;
 
+use crate::limits::{BATCH, BELOW_ONE, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
 use crate::nn::{
-    Adam, Epochs, Mlp, Noise, Range, Record, Tape, follow, gather, resample, squared_error,
+    Adam, Epochs, Mlp, Noise, Record, Tape, follow, gather, resample, squared_error,
     weighted_squared_error,
 };
 use crate::prepare::{Centred, Prepared, Standard};
 use bridged::math::watch::Stage;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::settings::Limits;
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 use views::{Perturb, Views};
@@ -111,6 +113,22 @@ impl Default for FixMatch {
     }
 }
 
+bridged::limits!(FixMatch {
+    lr: LEARNING_RATE,
+    batch_size: BATCH,
+    alpha_ema: BELOW_ONE,
+    lambda_u_max: NOT_NEGATIVE,
+    rampup_length: STEPS,
+    conf_threshold: NOT_NEGATIVE,
+    hidden: UNITS,
+    views: Limits::Whole(2, 1000),
+    weak_noise: NOT_NEGATIVE,
+    strong_noise: NOT_NEGATIVE,
+    strong_mask: BELOW_ONE,
+    weight_decay: NOT_NEGATIVE,
+    max_iter: STEPS,
+});
+
 impl FixMatch {
     /// The 96 settings of the paper's appendix.
     pub fn grid() -> Vec<Self> {
@@ -138,25 +156,6 @@ impl FixMatch {
             }
         }
         grid
-    }
-
-    fn check(&self) -> Result<(), MethodError> {
-        Range::check(
-            NAME,
-            &[
-                ("lr", self.lr, Range::Positive),
-                ("batch_size", self.batch_size as f64, Range::AtLeastOne),
-                ("alpha_ema", self.alpha_ema, Range::BelowOne),
-                ("lambda_u_max", self.lambda_u_max, Range::NotNegative),
-                ("conf_threshold", self.conf_threshold, Range::NotNegative),
-                ("hidden", self.hidden as f64, Range::AtLeastOne),
-                ("views", self.views as f64, Range::AtLeastTwo),
-                ("weak_noise", self.weak_noise, Range::NotNegative),
-                ("strong_noise", self.strong_noise, Range::NotNegative),
-                ("strong_mask", self.strong_mask, Range::BelowOne),
-                ("weight_decay", self.weight_decay, Range::NotNegative),
-            ],
-        )
     }
 
     /// λ after so many epochs.
@@ -190,8 +189,8 @@ impl FixMatch {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Fitted, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let seed = seed.child(NAME);
         let stage = Stage::begin(watch, NAME, Some(self.max_iter as u64))?;
         let Prepared { standard, centred, pool, labelled, answers } = Prepared::of(problem);

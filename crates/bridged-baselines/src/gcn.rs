@@ -23,10 +23,12 @@
 mod network;
 mod nodes;
 
-use crate::nn::{Adam, Range, Record, Sharing};
+use crate::limits::{BELOW_ONE, COUNT, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
+use crate::nn::{Adam, Record, Sharing};
 use crate::prepare::{Centred, Paired};
 use bridged::math::watch::Stage;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::settings::TOLERANCE;
 use bridged::{Method, MethodError, Predictor, Problem};
 use network::{Labelled, Network, Pass};
 use nodes::{Nodes, gathered};
@@ -79,6 +81,16 @@ impl Default for Gcn {
     }
 }
 
+bridged::limits!(Gcn {
+    hidden: UNITS,
+    dropout: BELOW_ONE,
+    lr: LEARNING_RATE,
+    k: COUNT,
+    epochs: STEPS,
+    weight_decay: NOT_NEGATIVE,
+    tol: TOLERANCE,
+});
+
 impl Gcn {
     /// The 18 settings of the paper's appendix.
     pub fn grid() -> Vec<Self> {
@@ -91,20 +103,6 @@ impl Gcn {
             }
         }
         grid
-    }
-
-    fn check(&self) -> Result<(), MethodError> {
-        Range::check(
-            NAME,
-            &[
-                ("hidden", self.hidden as f64, Range::AtLeastOne),
-                ("dropout", self.dropout, Range::BelowOne),
-                ("lr", self.lr, Range::Positive),
-                ("k", self.k as f64, Range::AtLeastOne),
-                ("weight_decay", self.weight_decay, Range::NotNegative),
-                ("tol", self.tol, Range::NotNegative),
-            ],
-        )
     }
 }
 
@@ -128,8 +126,8 @@ impl Gcn {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Fitted, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let seed = seed.child(NAME);
         let stage = Stage::begin(watch, NAME, Some(self.epochs as u64))?;
         let nodes = Nodes::new(problem.x, self.k);

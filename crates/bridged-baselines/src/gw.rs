@@ -27,8 +27,8 @@
 //! Peyré, Cuturi & Solomon (2016); Vayer et al. (2020). The published experiment code used the pairs
 //! to scale the spaces; here the pools do that, which are larger and need no pairs.
 
-use crate::eot::check_limits;
 use crate::kernel::squared_distances;
+use crate::limits::{POSITIVE, SHARE, check};
 use crate::prepare::Standard;
 use crate::transport::barycentre::{Barycentre, in_full_bands};
 use crate::transport::gromov::{Gromov, Spaces, mean_squares};
@@ -36,6 +36,7 @@ use crate::transport::ridge_cost::{RidgeCost, typical};
 use crate::transport::sinkhorn::{Eps, on_behalf_of};
 use bridged::math::linalg::{Accum, View, par_product};
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Method, MethodError, Predictor, Problem};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,16 @@ impl Default for FusedGw {
     }
 }
 
+bridged::limits!(Gw { eps: POSITIVE, max_iter: ITERATIONS, tol: TOLERANCE });
+
+bridged::limits!(FusedGw {
+    alpha: SHARE,
+    eps: POSITIVE,
+    ridge_alpha: POSITIVE,
+    max_iter: ITERATIONS,
+    tol: TOLERANCE,
+});
+
 impl Gw {
     /// The 9 settings of the paper.
     pub fn grid() -> Vec<Self> {
@@ -138,6 +149,7 @@ impl Method for Gw {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, "gw")?;
         problem.check()?;
         let Self { eps, max_iter, tol } = *self;
         Search { method: "gw", eps, max_iter, tol }.fit(problem, None, watch)
@@ -151,13 +163,10 @@ impl Method for FusedGw {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        let method = "fused-gw";
+        check(self, method)?;
         problem.check()?;
         let Self { alpha, eps, ridge_alpha, max_iter, tol } = *self;
-        let method = "fused-gw";
-        if !(0.0..=1.0).contains(&alpha) {
-            let need = "between 0 and 1".to_string();
-            return Err(MethodError::BadParameter { method, name: "alpha", need, got: alpha });
-        }
         let (cost, pool) = RidgeCost::fit(method, problem, ridge_alpha)?;
         Search { method, eps, max_iter, tol }.fit(problem, Some((cost, pool, alpha)), watch)
     }
@@ -189,8 +198,6 @@ impl Search {
         linear: Option<(RidgeCost, Vec<f64>, f64)>,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
-        self.eps.or_auto(self.method, 1.0)?;
-        check_limits(self.method, self.tol, self.max_iter)?;
         let stage = Stage::begin(watch, self.method, Some(u64::from(self.max_iter)))?;
         let (space, c1) = Space::of(problem.x);
         let (_, c2) = Space::of(problem.y);
@@ -198,7 +205,7 @@ impl Search {
         let squares = mean_squares(&c2, &q);
         let linear_cost = linear.as_ref().map(|(_, pool, alpha)| (&pool[..], *alpha));
         let spaces = Spaces { c1: &c1, c2: &c2, p: &p, q: &q, linear: linear_cost };
-        let eps = self.eps.or_auto(self.method, 0.05 * typical(&spaces.first_cost()))?;
+        let eps = self.eps.or_auto(0.05 * typical(&spaces.first_cost()));
         let solver = Gromov { eps, max_iter: self.max_iter, tol: self.tol, ..Default::default() };
         let found =
             solver.run(spaces, &mut |done| stage.step(done)).map_err(on_behalf_of(self.method))?;
@@ -333,7 +340,7 @@ mod tests {
         for bad in [0.0, -1.0, f64::NAN] {
             let eps = Eps::Value(bad);
             let said = error(&Gw { eps, ..Default::default() });
-            assert!(said.starts_with("gw: `eps` must be \"auto\" or a positive number"), "{said}");
+            assert!(said.starts_with("gw: `eps` must be above 0 and at most 1e9"), "{said}");
             let said = error(&FusedGw { eps, ..Default::default() });
             assert!(said.starts_with("fused-gw: `eps`"), "{said}");
         }

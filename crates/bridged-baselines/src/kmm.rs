@@ -28,6 +28,7 @@ mod weights;
 
 use crate::kernel::{Width, rbf};
 use crate::kernel_ridge::{self, KernelRidge};
+use crate::limits::{NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::Standard;
 use bridged::math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
@@ -74,6 +75,8 @@ impl Default for Kmm {
     }
 }
 
+bridged::limits!(Kmm { alpha: POSITIVE, bound: POSITIVE, eps: NOT_NEGATIVE, width: POSITIVE });
+
 impl Kmm {
     /// The paper's grid, 16 settings.
     pub fn grid() -> Vec<Self> {
@@ -88,25 +91,6 @@ impl Kmm {
             }
         }
         grid
-    }
-
-    fn check(&self) -> Result<(), MethodError> {
-        let check = |name, ok: bool, need: &str, got| match ok {
-            true => Ok(()),
-            false => {
-                let need = need.to_string();
-                Err(MethodError::BadParameter { method: NAME, name, need, got })
-            }
-        };
-        let above = |v: f64| v > 0.0 && v.is_finite();
-        check("alpha", above(self.alpha), "above 0", self.alpha)?;
-        check("bound", above(self.bound), "above 0", self.bound)?;
-        check("eps", self.eps >= 0.0 && self.eps.is_finite(), "0 or more", self.eps)?;
-        let width = match self.width {
-            Width::Sigma(v) | Width::Gamma(v) => v,
-            Width::Median | Width::Scale => 1.0,
-        };
-        check("width", self.width.is_valid(), "above 0", width)
     }
 }
 
@@ -155,8 +139,8 @@ impl Method for Kmm {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let stage = Stage::begin(watch, NAME, None)?;
         let mut steps = 0;
         let mut tick = || {
@@ -289,11 +273,17 @@ mod tests {
             Ok(_) => panic!("{spec:?} was fitted"),
         };
         let default = Kmm::default;
-        assert_eq!(error(Kmm { alpha: 0.0, ..default() }), "kmm: `alpha` must be above 0, got 0");
-        assert_eq!(error(Kmm { eps: -1.0, ..default() }), "kmm: `eps` must be 0 or more, got -1");
+        assert_eq!(
+            error(Kmm { alpha: 0.0, ..default() }),
+            "kmm: `alpha` must be above 0 and at most 1e9, got 0"
+        );
+        assert_eq!(
+            error(Kmm { eps: -1.0, ..default() }),
+            "kmm: `eps` must be between 0 and 1e9, got -1"
+        );
         assert_eq!(
             error(Kmm { width: Width::Sigma(0.0), ..default() }),
-            "kmm: `width` must be above 0, got 0"
+            "kmm: `width` must be above 0 and at most 1e9, got 0"
         );
         let impossible = error(Kmm { bound: 0.5, ..default() });
         assert!(impossible.ends_with("raise `bound` to 1 or more"), "{impossible}");

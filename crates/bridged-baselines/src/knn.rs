@@ -7,6 +7,7 @@
 //! It sees the pairs alone. As scikit-learn's `KNeighborsRegressor`: where some neighbour is at
 //! distance 0 and weights are by distance, only such neighbours count.
 
+use crate::limits::{COUNT, check};
 use crate::prepare::Paired;
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
@@ -43,6 +44,8 @@ impl Default for Knn {
     }
 }
 
+bridged::limits!(Knn { k: COUNT });
+
 impl Knn {
     /// The paper does not tune it.
     pub fn grid() -> Vec<Self> {
@@ -62,11 +65,8 @@ impl Method for Knn {
         _: Seed,
         _: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        if self.k == 0 {
-            let need = "at least 1".to_string();
-            return Err(MethodError::BadParameter { method: NAME, name: "k", need, got: 0.0 });
-        }
         Ok(Box::new(Fitted { pairs: Paired::of(problem), spec: self.clone() }))
     }
 }

@@ -29,6 +29,7 @@ mod manifold;
 pub use manifold::{Kernel, Laplacian};
 
 use crate::kernel::{Width, rbf};
+use crate::limits::{COUNT, NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::{Paired, Standard};
 use crate::subspace::{centred, times};
 use bridged::math::graph::Graph;
@@ -93,6 +94,8 @@ impl Default for Laprls {
     }
 }
 
+bridged::limits!(Laprls { lam: POSITIVE, gamma: NOT_NEGATIVE, k: COUNT, width: POSITIVE });
+
 impl Laprls {
     /// The grid of the paper's appendix, 81 settings.
     pub fn grid() -> Vec<Self> {
@@ -109,27 +112,6 @@ impl Laprls {
         }
         grid
     }
-
-    fn check(&self) -> Result<(), MethodError> {
-        let bad = |name, need: &str, got| {
-            Err(MethodError::BadParameter { method: NAME, name, need: need.to_string(), got })
-        };
-        if !(self.lam.is_finite() && self.lam > 0.0) {
-            return bad("lam", "positive", self.lam);
-        }
-        if !(self.gamma.is_finite() && self.gamma >= 0.0) {
-            return bad("gamma", "0 or more", self.gamma);
-        }
-        if self.k == 0 {
-            return bad("k", "at least 1", 0.0);
-        }
-        match self.width {
-            Width::Sigma(got) | Width::Gamma(got) if !self.width.is_valid() => {
-                bad("width", "positive", got)
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Method for Laprls {
@@ -139,8 +121,8 @@ impl Method for Laprls {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let stage = Stage::begin(watch, NAME, Some(4))?;
         let standard = Standard::fit(problem.x);
         let z = standard.apply(problem.x);
@@ -354,8 +336,8 @@ mod tests {
             spec.fit(problem, Seed(0), &Silent).err().unwrap().to_string()
         };
         let lam = Laprls { lam: 0.0, ..Default::default() };
-        assert_eq!(message(lam), "laprls: `lam` must be positive, got 0");
+        assert_eq!(message(lam), "laprls: `lam` must be above 0 and at most 1e9, got 0");
         let width = Laprls { width: Width::Sigma(-1.0), ..Default::default() };
-        assert_eq!(message(width), "laprls: `width` must be positive, got -1");
+        assert_eq!(message(width), "laprls: `width` must be above 0 and at most 1e9, got -1");
     }
 }

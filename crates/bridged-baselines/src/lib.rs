@@ -1,10 +1,10 @@
 //! The methods that Bridged Clustering is compared with: the eleven of the paper and the plain ones
 //! that anybody would try first.
 //!
-//! Each is a struct whose public fields are its parameters, with `Default`, serde, and `grid()`, the
-//! settings that the paper's appendix searches. [`BaselineSpec`] is the one list of them: a line
-//! there gives a method its name in commands and TOML, its entry in `bridged list` and its
-//! conformance tests.
+//! Each is a struct whose public fields are its parameters, with `Default`, serde, the limits of its
+//! numbers, and `grid()`, the settings that the paper's appendix searches. [`BaselineSpec`] is the one
+//! list of them: a line there gives a method its name in commands and TOML, its entry in `bridged
+//! list` and its conformance tests.
 //!
 //! ```
 //! use bridged::math::{Matrix, Seed, Silent};
@@ -42,6 +42,7 @@ pub mod kernel_ridge;
 mod kmm;
 mod knn;
 mod laprls;
+mod limits;
 mod linear;
 mod nearest_pair;
 pub mod nn;
@@ -74,6 +75,7 @@ pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
 
 use bridged::math::{Seed, Watch};
+use bridged::settings::{BadParameter, Check, Limits, Named};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +142,16 @@ macro_rules! baselines {
                 match self { $(Self::$variant(m) => m,)+ }
             }
         }
+
+        impl Check for BaselineSpec {
+            fn limits(&self) -> &'static [(&'static str, Limits)] {
+                match self { $(Self::$variant(m) => m.limits(),)+ }
+            }
+
+            fn check(&self) -> Result<(), BadParameter> {
+                match self { $(Self::$variant(m) => m.check(),)+ }
+            }
+        }
     };
 }
 
@@ -165,6 +177,12 @@ baselines! {
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
 }
 
+impl Named for BaselineSpec {
+    fn method_name(&self) -> &'static str {
+        self.name()
+    }
+}
+
 impl Method for BaselineSpec {
     fn fit(
         &self,
@@ -172,6 +190,7 @@ impl Method for BaselineSpec {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        limits::check(self, self.name())?;
         self.method().fit(problem, seed, watch)
     }
 }

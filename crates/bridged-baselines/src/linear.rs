@@ -31,13 +31,8 @@ pub(crate) struct Reduced {
 
 impl Reduced {
     /// The rows of the pairs, projected onto the components of their pool.
-    pub fn of(
-        pool: MatrixRef<'_>,
-        pairs: MatrixRef<'_>,
-        components: Components,
-        method: &'static str,
-    ) -> Result<Self, MethodError> {
-        let subspace = Subspace::of(pool, components, method)?;
+    pub fn of(pool: MatrixRef<'_>, pairs: MatrixRef<'_>, components: Components) -> Self {
+        let subspace = Subspace::of(pool, components);
         let mean = pairs.mean_row();
         let rows = subspace.project(centred(pairs, &mean));
         // Single precision cannot express a variation this small: it is the rounding of the mean.
@@ -45,7 +40,7 @@ impl Reduced {
         let thin = Thin::of(&rows, (pairs.rows(), subspace.len()), rounding);
         let directions = subspace.lift(&thin.right);
         let spread = if subspace.spread > rounding { subspace.spread } else { 1.0 };
-        Ok(Self { mean, directions, spread, thin })
+        Self { mean, directions, spread, thin }
     }
 
     /// Uᵀ Y for the paired outputs around their mean, (rank, outputs): all that a linear map can

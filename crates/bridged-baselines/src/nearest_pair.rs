@@ -10,6 +10,7 @@
 //! since every answer is the answer of some pair, and O(pairs · d) a prediction. It has no
 //! counterpart in the paper.
 
+use crate::limits::{COUNT, check};
 use crate::prepare::Paired;
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
@@ -48,6 +49,8 @@ impl Default for NearestPair {
     }
 }
 
+bridged::limits!(NearestPair { rows: COUNT });
+
 impl NearestPair {
     /// The paper does not have it; the defaults alone.
     pub fn grid() -> Vec<Self> {
@@ -68,11 +71,8 @@ impl Method for NearestPair {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        if self.rows == 0 {
-            let need = "at least 1".to_string();
-            return Err(MethodError::BadParameter { method: NAME, name: "rows", need, got: 0.0 });
-        }
         let stage = Stage::begin(watch, NAME, Some(1))?;
         let Paired { x, y } = Paired::of(problem);
         let found = Neighbors::new(problem.y).nearest(y.view(), self.rows);
@@ -118,6 +118,7 @@ mod tests {
         let x = Matrix::zeros(1, 1);
         let problem = Problem::new(x.view(), x.view(), &[(0, 0)]);
         let error = NearestPair { rows: 0 }.fit(problem, Seed(0), &Silent).err().unwrap();
-        assert_eq!(error.to_string(), "nearest-pair: `rows` must be at least 1, got 0");
+        let need = "nearest-pair: `rows` must be a whole number of at least 1, got 0";
+        assert_eq!(error.to_string(), need);
     }
 }

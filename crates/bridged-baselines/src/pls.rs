@@ -16,6 +16,7 @@
 //! Cost of m pairs: O(a · min(m, k)³) for a directions among k components. Choose it before ridge
 //! when a few shared factors explain both sides. It has no counterpart in the paper.
 
+use crate::limits::{COUNT, check};
 use crate::linear::{Reduced, left_singular};
 use crate::prepare::Paired;
 use crate::subspace::Components;
@@ -58,6 +59,8 @@ impl Default for Pls {
     }
 }
 
+bridged::limits!(Pls { components: COUNT, pca: COUNT });
+
 impl Pls {
     /// The paper does not have it; the defaults alone.
     pub fn grid() -> Vec<Self> {
@@ -72,17 +75,14 @@ impl Method for Pls {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        if self.components == 0 {
-            let (need, name) = ("at least 1".to_string(), "components");
-            return Err(MethodError::BadParameter { method: NAME, name, need, got: 0.0 });
-        }
         let pairs = Paired::of(problem);
         let total = self.components.min(pairs.x.rows()) + 2;
         let stage = Stage::begin(watch, NAME, Some(total as u64))?;
-        let x = Reduced::of(problem.x, pairs.x.view(), self.pca, NAME)?;
+        let x = Reduced::of(problem.x, pairs.x.view(), self.pca);
         stage.step(1)?;
-        let y = Reduced::of(problem.y, pairs.y.view(), self.pca, NAME)?;
+        let y = Reduced::of(problem.y, pairs.y.view(), self.pca);
         stage.step(2)?;
         let intercept = pairs.y.view().mean_row();
         let targets = x.targets(pairs.y.view(), &intercept); // UᵀY, (r, outputs)

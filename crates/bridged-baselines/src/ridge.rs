@@ -15,6 +15,7 @@
 //! d)), after O(n d · min(n, d)) for the PCA. α = 0 is the least-squares map of smallest norm. The
 //! plain rival for any linear relation; it has no counterpart in the paper.
 
+use crate::limits::{COUNT, NOT_NEGATIVE, check};
 use crate::linear::Reduced;
 use crate::prepare::Paired;
 use crate::subspace::Components;
@@ -57,6 +58,8 @@ impl Default for Ridge {
     }
 }
 
+bridged::limits!(Ridge { alpha: NOT_NEGATIVE, pca: COUNT });
+
 impl Ridge {
     /// The paper does not have it; the defaults alone.
     pub fn grid() -> Vec<Self> {
@@ -71,14 +74,11 @@ impl Method for Ridge {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            let (need, got) = ("0 or more".to_string(), self.alpha);
-            return Err(MethodError::BadParameter { method: NAME, name: "alpha", need, got });
-        }
         let stage = Stage::begin(watch, NAME, Some(1))?;
         let pairs = Paired::of(problem);
-        let x = Reduced::of(problem.x, pairs.x.view(), self.pca, NAME)?;
+        let x = Reduced::of(problem.x, pairs.x.view(), self.pca);
         let intercept = pairs.y.view().mean_row();
         let mut coefficients = x.targets(pairs.y.view(), &intercept);
         for (row, s) in coefficients.chunks_exact_mut(intercept.len()).zip(&x.thin.singular) {
@@ -140,6 +140,6 @@ mod tests {
         let ridge = Ridge { alpha: -1.0, ..Default::default() };
         let problem = Problem::new(x.view(), x.view(), &[(0, 0)]);
         let error = ridge.fit(problem, Seed(0), &Silent).err().expect("an error");
-        assert_eq!(error.to_string(), "ridge: `alpha` must be 0 or more, got -1");
+        assert_eq!(error.to_string(), "ridge: `alpha` must be between 0 and 1e9, got -1");
     }
 }

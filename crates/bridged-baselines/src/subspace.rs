@@ -1,8 +1,8 @@
 //! The principal components of a pool, as the place where a linear method looks.
 
-use bridged::MethodError;
 use bridged::math::MatrixRef;
 use bridged::math::linalg::{Accum, View, par_product, pca};
+use bridged::settings::Number;
 use serde::{Deserialize, Serialize};
 
 /// How many principal components of a pool are kept before a linear map is fitted.
@@ -16,6 +16,15 @@ pub enum Components {
     All,
     /// So many, or all columns if they are fewer.
     Count(usize),
+}
+
+impl Number for Components {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Components::Auto | Components::All => None,
+            Components::Count(count) => Some(*count as f64),
+        }
+    }
 }
 
 /// The share of a pool's variance that [`Components::Auto`] keeps.
@@ -32,22 +41,14 @@ pub(crate) struct Subspace {
 
 impl Subspace {
     /// Of a pool.
-    pub fn of(
-        pool: MatrixRef<'_>,
-        components: Components,
-        method: &'static str,
-    ) -> Result<Self, MethodError> {
+    pub fn of(pool: MatrixRef<'_>, components: Components) -> Self {
         let (n, cols) = (pool.rows(), pool.cols());
         let wanted = match components {
             Components::All => {
                 let spread = spread(pool);
-                return Ok(Self { directions: None, cols, spread });
+                return Self { directions: None, cols, spread };
             }
             Components::Auto => n.saturating_sub(1).clamp(1, cols),
-            Components::Count(0) => {
-                let need = "at least 1, \"auto\" or \"all\"".to_string();
-                return Err(MethodError::BadParameter { method, name: "pca", need, got: 0.0 });
-            }
             Components::Count(count) => count,
         };
         let pca = pca(pool, wanted);
@@ -67,7 +68,7 @@ impl Subspace {
         let directions = (0..kept).flat_map(|j| pca.components.row(j)).map(|&v| f64::from(v));
         // The variances of PCA have the divisor n − 1.
         let spread = variance[..kept].iter().sum::<f64>() * (n - 1) as f64 / n as f64;
-        Ok(Self { directions: Some(directions.collect()), cols, spread })
+        Self { directions: Some(directions.collect()), cols, spread }
     }
 
     /// How many directions there are.
@@ -123,20 +124,19 @@ mod tests {
         let mut rng = Seed(2).rng();
         let deviations = [3.0, 2.0, 0.5, 0.5, 0.5];
         let pool = Matrix::from_fn(500, 5, |_, j| deviations[j] * (rng.random::<f32>() - 0.5));
-        let all = Subspace::of(pool.view(), Components::All, "t").unwrap();
-        let auto = Subspace::of(pool.view(), Components::Auto, "t").unwrap();
+        let all = Subspace::of(pool.view(), Components::All);
+        let auto = Subspace::of(pool.view(), Components::Auto);
         assert_eq!((all.len(), auto.len()), (5, 2));
         assert!(auto.spread > SHARE * all.spread && auto.spread < all.spread);
-        let same = Subspace::of(Matrix::zeros(3, 4).view(), Components::Auto, "t").unwrap();
+        let same = Subspace::of(Matrix::zeros(3, 4).view(), Components::Auto);
         assert_eq!((same.len(), same.spread), (1, 0.0));
-        assert!(Subspace::of(pool.view(), Components::Count(0), "t").is_err());
     }
 
     #[test]
     fn lifted_coordinates_are_the_projection_onto_the_subspace() {
         let mut rng = Seed(3).rng();
         let pool = Matrix::from_fn(40, 6, |_, j| rng.random::<f32>() / (j + 1) as f32);
-        let subspace = Subspace::of(pool.view(), Components::Count(6), "t").unwrap();
+        let subspace = Subspace::of(pool.view(), Components::Count(6));
         let rows = centred(pool.view(), &pool.view().mean_row());
         let back = subspace.lift(&subspace.project(rows.clone()));
         assert!(back.iter().zip(&rows).all(|(a, b)| (a - b).abs() < 1e-6));

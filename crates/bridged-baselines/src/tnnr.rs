@@ -27,11 +27,13 @@
 
 mod twin;
 
-use crate::nn::{Adam, Epochs, Range, Record, in_bands, squared_error};
+use crate::limits::{BATCH, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
+use crate::nn::{Adam, Epochs, Record, in_bands, squared_error};
 use crate::prepare::{Centred, Prepared, Standard};
 use bridged::math::seed::Rng;
 use bridged::math::watch::Stage;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::settings::TOLERANCE;
 use bridged::{Method, MethodError, Predictor, Problem};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -79,6 +81,15 @@ impl Default for Tnnr {
     }
 }
 
+bridged::limits!(Tnnr {
+    rep_dim: UNITS,
+    beta: NOT_NEGATIVE,
+    lr: LEARNING_RATE,
+    batch_size: BATCH,
+    max_iter: STEPS,
+    tol: TOLERANCE,
+});
+
 impl Tnnr {
     /// The 27 settings of the paper's appendix.
     pub fn grid() -> Vec<Self> {
@@ -93,27 +104,14 @@ impl Tnnr {
         grid
     }
 
-    fn check(&self) -> Result<(), MethodError> {
-        Range::check(
-            NAME,
-            &[
-                ("rep_dim", self.rep_dim as f64, Range::AtLeastOne),
-                ("beta", self.beta, Range::NotNegative),
-                ("lr", self.lr, Range::Positive),
-                ("batch_size", self.batch_size as f64, Range::AtLeastOne),
-                ("tol", self.tol, Range::NotNegative),
-            ],
-        )
-    }
-
     fn train(
         &self,
         problem: Problem<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Fitted, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let seed = seed.child(NAME);
         let stage = Stage::begin(watch, NAME, Some(self.max_iter as u64))?;
         let Prepared { standard, centred, pool, labelled, answers } = Prepared::of(problem);
@@ -303,6 +301,7 @@ mod tests {
         assert_eq!(Tnnr::grid().len(), 27);
         let bad = Tnnr { lr: 0.0, ..Tnnr::default() };
         let error = bad.fit(problem(&smallest_setting()), Seed(0), &Silent).err().unwrap();
-        assert_eq!(error.to_string(), "tnnr: `lr` must be a number above 0, got 0");
+        let need = "tnnr: `lr` must be above 0 and at most 1000, got 0";
+        assert_eq!(error.to_string(), need);
     }
 }

@@ -32,11 +32,13 @@
 //! which here is the default beside the grid's two.
 
 use crate::kernel::{Width, rbf};
+use crate::limits::{COUNT, NOT_NEGATIVE, POSITIVE, SHARE, check};
 use crate::prepare::{Centred, Paired, Standard};
 use crate::svr::{self, Svr};
 use bridged::math::linalg::{cholesky, solve_cholesky};
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
+use bridged::settings::Limits;
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +97,15 @@ impl Default for Tsvr {
     }
 }
 
+bridged::limits!(Tsvr {
+    c: POSITIVE,
+    epsilon: NOT_NEGATIVE,
+    gamma: POSITIVE,
+    self_training_frac: SHARE,
+    rounds: Limits::Whole(0, 10_000),
+    neighbors: COUNT,
+});
+
 impl Tsvr {
     /// The paper's 36 settings.
     pub fn grid() -> Vec<Self> {
@@ -110,32 +121,6 @@ impl Tsvr {
             }
         }
         grid
-    }
-
-    fn check(&self) -> Result<(), MethodError> {
-        let gamma = match self.gamma {
-            Width::Gamma(v) | Width::Sigma(v) => v,
-            Width::Median | Width::Scale => 1.0,
-        };
-        let checks = [
-            ("c", self.c.is_finite() && self.c > 0.0, "positive", self.c),
-            ("epsilon", self.epsilon.is_finite() && self.epsilon >= 0.0, "0 or more", self.epsilon),
-            ("gamma", self.gamma.is_valid(), "positive", gamma),
-            (
-                "self_training_frac",
-                (0.0..=1.0).contains(&self.self_training_frac),
-                "between 0 and 1",
-                self.self_training_frac,
-            ),
-            ("neighbors", self.neighbors > 0, "at least 1", self.neighbors as f64),
-        ];
-        match checks.into_iter().find(|(_, good, ..)| !good) {
-            Some((name, _, need, got)) => {
-                let need = need.to_string();
-                Err(MethodError::BadParameter { method: NAME, name, need, got })
-            }
-            None => Ok(()),
-        }
     }
 
     /// Rows of the pool that receive a pseudo-label, the surest first: step 2.
@@ -161,8 +146,8 @@ impl Method for Tsvr {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let stage = Stage::begin(watch, NAME, Some(1 + self.rounds as u64))?;
         let scope = Scope::new(watch, NAME);
         let inputs = Inputs::fit(problem.x);

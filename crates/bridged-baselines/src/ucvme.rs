@@ -36,11 +36,13 @@ mod bayes;
 mod loss;
 mod member;
 
-use crate::nn::{Epochs, Mask, Range, Record, distinct, gather, in_bands, resample};
+use crate::limits::{BATCH, BELOW_ONE, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
+use crate::nn::{Epochs, Mask, Record, distinct, gather, in_bands, resample};
 use crate::prepare::{Centred, Prepared, Standard};
 use bayes::Bayes;
 use bridged::math::watch::Stage;
 use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::settings::Limits;
 use bridged::{Method, MethodError, Predictor, Problem};
 use loss::Belief;
 use member::{Batch, Member};
@@ -104,6 +106,18 @@ impl Default for Ucvme {
     }
 }
 
+bridged::limits!(Ucvme {
+    lr: LEARNING_RATE,
+    w_unl: NOT_NEGATIVE,
+    mc_t: Limits::Whole(1, 10_000),
+    dropout: BELOW_ONE,
+    hidden: UNITS,
+    batch_size: BATCH,
+    ramp_up: NOT_NEGATIVE,
+    weight_decay: NOT_NEGATIVE,
+    max_iter: STEPS,
+});
+
 impl Ucvme {
     /// The 18 settings of the paper's appendix.
     pub fn grid() -> Vec<Self> {
@@ -116,22 +130,6 @@ impl Ucvme {
             }
         }
         grid
-    }
-
-    fn check(&self) -> Result<(), MethodError> {
-        Range::check(
-            NAME,
-            &[
-                ("lr", self.lr, Range::Positive),
-                ("w_unl", self.w_unl, Range::NotNegative),
-                ("mc_t", self.mc_t as f64, Range::AtLeastOne),
-                ("dropout", self.dropout, Range::BelowOne),
-                ("hidden", self.hidden as f64, Range::AtLeastOne),
-                ("batch_size", self.batch_size as f64, Range::AtLeastOne),
-                ("ramp_up", self.ramp_up, Range::NotNegative),
-                ("weight_decay", self.weight_decay, Range::NotNegative),
-            ],
-        )
     }
 
     /// w(t).
@@ -154,8 +152,8 @@ impl Ucvme {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Fitted, MethodError> {
+        check(self, NAME)?;
         problem.check()?;
-        self.check()?;
         let seed = seed.child(NAME);
         let stage = Stage::begin(watch, NAME, Some(self.max_iter as u64))?;
         let Prepared { standard, centred, pool, labelled, answers } = Prepared::of(problem);
@@ -308,6 +306,7 @@ mod tests {
         assert_eq!(Ucvme::grid().len(), 18);
         let bad = Ucvme { lr: 0.0, ..Ucvme::default() };
         let error = bad.fit(problem(&smallest_setting()), Seed(0), &Silent).err().unwrap();
-        assert_eq!(error.to_string(), "ucvme: `lr` must be a number above 0, got 0");
+        let need = "ucvme: `lr` must be above 0 and at most 1000, got 0";
+        assert_eq!(error.to_string(), need);
     }
 }

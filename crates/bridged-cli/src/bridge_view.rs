@@ -1,8 +1,9 @@
 //! The bridge of a model as a person reads it: linked clusters side by side, with real members.
 
 use crate::printer::{Align, Grid, bold, count, cut, number, plural};
-use bridged::bridge::Link;
-use bridged::{BridgedModel, Direction, Side, Source};
+use anyhow::Result;
+use bridged::bridge::Target;
+use bridged::{BridgedModel, Direction, Explanation, Side, Source};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -25,18 +26,10 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The names of the sides of a direction.
-pub fn sides(direction: Direction) -> (&'static str, &'static str) {
-    match direction {
-        Direction::Forward => ("x", "y"),
-        Direction::Reverse => ("y", "x"),
-    }
-}
-
 /// As many of the most typical members as fit, each title once.
-fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
+fn examples(side: &Side, cluster: u32, column: Option<&str>) -> Result<String> {
     let mut names: Vec<String> = Vec::new();
-    for row in side.members(cluster, 24) {
+    for row in side.members(cluster, 24)? {
         let name = side.title(row, column);
         if !names.contains(&name) {
             names.push(name);
@@ -48,7 +41,7 @@ fn examples(side: &Side, cluster: u32, column: Option<&str>) -> String {
     while names.len() > 1 && names.join(separator).width() > MEMBERS {
         names.pop();
     }
-    cut(&names.join(separator), MEMBERS)
+    Ok(cut(&names.join(separator), MEMBERS))
 }
 
 /// Prints the links of one direction.
@@ -57,12 +50,12 @@ pub fn print(
     direction: Direction,
     show: Show<'_>,
     out: &mut dyn Write,
-) -> io::Result<()> {
-    let (from, to, route) = (model.from(direction), model.to(direction), model.route(direction));
-    let (from_name, to_name) = sides(direction);
+) -> Result<()> {
+    let (from, to) = (model.from(direction), model.to(direction));
+    let (from_name, to_name) = (direction.input(), direction.output());
     let (from_column, to_column) = show.of(direction);
     let title = format!("{from_name} → {to_name}");
-    let (pairs, rule) = (plural(model.pairs.len(), "pair"), model.spec.bridge.name());
+    let (pairs, rule) = (plural(model.pairs().len(), "pair"), model.settings().bridge.name());
     writeln!(out, "{}   {pairs}, {rule} bridge", bold(&title))?;
     let mut grid = Grid::new(&[
         (from_name, Align::Right),
@@ -75,51 +68,51 @@ pub fn print(
         ("votes", Align::Right),
         ("status", Align::Left),
     ]);
-    for (a, link) in route.bridge.links.iter().enumerate() {
+    for line in model.link_table(direction).rows() {
         let left = [
-            a.to_string(),
-            count(from.clustering.sizes[a] as usize),
-            examples(from, a as u32, from_column),
+            line.cluster.to_string(),
+            count(line.rows as usize),
+            examples(from, line.cluster, from_column)?,
         ];
-        let rights = right_side(link, to, to_column, route.answers[a].source, to_name);
-        for (line, [mark, cluster, rows, members]) in rights.into_iter().enumerate() {
-            let mut cells: Vec<String> = match line {
+        let rights = right_side(&line.why, to, to_column, to_name)?;
+        for (n, [mark, cluster, rows, members]) in rights.into_iter().enumerate() {
+            let mut cells: Vec<String> = match n {
                 0 => left.to_vec(),
                 _ => vec![String::new(); 3],
             };
             cells.extend([mark, cluster, rows, members]);
-            cells.extend(match line {
-                0 => [format!("{}/{}", link.support, link.pairs), link.status.to_string()],
+            cells.extend(match n {
+                0 => [format!("{}/{}", line.own_support, line.pairs), line.why.status.to_string()],
                 _ => [String::new(), String::new()],
             });
             grid.row(cells);
         }
     }
-    grid.print(out)
+    Ok(grid.print(out)?)
 }
 
-/// A line for each target, the heaviest first; more than three are cut, and what is below a tenth.
+/// A line for each link, the strongest first; more than three are cut, and what is below a tenth.
 fn right_side(
-    link: &Link,
+    why: &Explanation<'_>,
     to: &Side,
     column: Option<&str>,
-    source: Source,
     to_name: &str,
-) -> Vec<[String; 4]> {
-    if link.targets.is_empty() {
-        let instead = match source {
-            Source::Nearest(cluster) => format!("as cluster {cluster}, the nearest with a link"),
-            Source::Mean => format!("the mean of {to_name}"),
-            Source::Abstain | Source::Link => "no answer".to_string(),
-        };
-        return vec![["·".into(), String::new(), String::new(), instead]];
-    }
-    let line = |t: &bridged::bridge::Target| {
-        let mark = if t.weight < 1.0 { format!("→ {:.2}", t.weight) } else { "→".to_string() };
-        let rows = count(to.clustering.sizes[t.cluster as usize] as usize);
-        [mark, t.cluster.to_string(), rows, examples(to, t.cluster, column)]
+) -> Result<Vec<[String; 4]>> {
+    let instead = match why.source {
+        Source::Link => None,
+        Source::Nearest(cluster) => Some(format!("as cluster {cluster}, the nearest with a link")),
+        Source::Mean => Some(format!("the mean of {to_name}")),
+        Source::Abstain => Some("no answer".to_string()),
     };
-    let shown = link.targets.iter().enumerate().filter(|(i, t)| *i == 0 || t.weight >= 0.1);
+    if let Some(instead) = instead {
+        return Ok(vec![["·".into(), String::new(), String::new(), instead]]);
+    }
+    let line = |t: &Target| {
+        let mark = if t.weight < 1.0 { format!("→ {:.2}", t.weight) } else { "→".to_string() };
+        let rows = count(to.sizes()[t.cluster as usize] as usize);
+        Ok([mark, t.cluster.to_string(), rows, examples(to, t.cluster, column)?])
+    };
+    let shown = why.links.iter().enumerate().filter(|(i, t)| *i == 0 || t.weight >= 0.1);
     shown.take(3).map(|(_, t)| line(t)).collect()
 }
 
@@ -132,9 +125,9 @@ pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()>
         ("mean of the pairs", Align::Right),
     ]);
     let mut checked = false;
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let (from, to) = sides(direction);
-        if let Some(check) = &model.route(direction).check {
+    for direction in Direction::BOTH {
+        let (from, to) = (direction.input(), direction.output());
+        if let Some(check) = model.regressor(direction).leave_one_out() {
             checked = true;
             grid.row(vec![
                 format!("{to} from {from}, {} of {} answered", check.answered, check.pairs),
@@ -157,8 +150,8 @@ pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()>
         ("bound on ε", Align::Right),
         ("applies", Align::Left),
     ]);
-    for (name, side) in [("x", &model.x), ("y", &model.y)] {
-        let s = &side.separation;
+    for (name, side) in [("x", model.x()), ("y", model.y())] {
+        let s = side.separation();
         let or_dash = |v: Option<f64>| v.map_or("–".to_string(), number);
         let applies = if s.applies { "yes" } else { "no: the clusters are too blurred" };
         grid.row(vec![
@@ -186,8 +179,9 @@ pub fn print_verdict(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()
         ("reliability", Align::Right),
     ]);
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let ((from, to), verdict) = (sides(direction), model.verdict(direction));
+    for direction in Direction::BOTH {
+        let (from, to) = (direction.input(), direction.output());
+        let verdict = model.verdict(direction);
         grid.row(vec![
             format!("{to} from {from}"),
             verdict.grade.name().to_string(),
@@ -217,10 +211,10 @@ pub fn print_contradictions(
         ("likelier than by chance", Align::Right),
     ]);
     for c in found {
-        let (x, y) = model.pairs[c.pair];
+        let (x, y) = model.pairs()[c.pair];
         grid.row(vec![
-            cut(&model.x.title(x as usize, show.x), MEMBERS),
-            cut(&model.y.title(y as usize, show.y), MEMBERS),
+            cut(&model.x().title(x as usize, show.x), MEMBERS),
+            cut(&model.y().title(y as usize, show.y), MEMBERS),
             format!("× {:.2}", c.agreement),
         ]);
     }

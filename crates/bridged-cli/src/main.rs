@@ -9,6 +9,7 @@ mod options;
 mod pools;
 mod printer;
 mod progress;
+mod setting_flags;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;

@@ -31,8 +31,14 @@ fn is_list(data: &ColumnData) -> bool {
     matches!(data, ColumnData::Vector(_) | ColumnData::OptionalVector { .. })
 }
 
+/// The pool as a model takes it.
+pub fn into_pool(pool: Pool) -> bridged::Pool {
+    let names = names(&pool);
+    bridged::Pool { rows: pool.rows, names }
+}
+
 /// What a model keeps of a pool besides its rows.
-pub fn names(pool: &Pool) -> Names {
+fn names(pool: &Pool) -> Names {
     let texts = pool.texts.iter().map(|column| TextColumn {
         name: column.name.clone(),
         values: column.values.iter().map(|v| v.clone().unwrap_or_default()).collect(),

@@ -6,8 +6,8 @@
 use crate::{Experiment, LabError};
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::{ClusterSpec, Entry};
-use bridged::refine::{Refine, RefineKind};
-use bridged::{BridgedClustering, KeepRows};
+use bridged::settings::{Keys, overlay};
+use bridged::{BridgedClustering, KeepRows, Preset, Refine, RefineKind};
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ impl Contender {
             return Some(Self::Baseline(spec));
         }
         VARIANTS.iter().find(|e| e.name == name)?;
-        let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(1) };
+        let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..Preset::Paper.with_k(1) };
         let default = || BridgedClustering { keep_rows: KeepRows::No, ..Default::default() };
         match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
             "" => {}
@@ -110,30 +110,13 @@ impl Experiment {
 fn change(contender: Contender, name: &str, changes: &toml::Table) -> Result<Contender, LabError> {
     let bad =
         |reason: String| LabError::BadFile { path: format!("parameters.{name}").into(), reason };
-    let mut tree = toml::Table::try_from(&contender).map_err(|e| bad(e.to_string()))?;
-    merge(&mut tree, changes);
+    let tables = serde_json::to_value(changes).map_err(|e| bad(e.to_string()))?;
+    let keys = Keys::from_tables(tables.as_object().expect("a table of TOML is one of JSON"));
     let changed = match contender {
-        Contender::Baseline(_) => tree.try_into().map(Contender::Baseline),
-        Contender::Bridged(_) => tree.try_into().map(Contender::Bridged),
+        Contender::Baseline(spec) => overlay(spec, &keys).map(Contender::Baseline),
+        Contender::Bridged(spec) => spec.overlay(&keys).map(Contender::Bridged),
     };
-    changed.map_err(|e: toml::de::Error| bad(e.message().to_string()))
-}
-
-/// Tables are merged key by key, anything else is replaced. A table that names a method is another
-/// thing altogether and is replaced whole.
-fn merge(into: &mut toml::Table, changes: &toml::Table) {
-    for (key, value) in changes {
-        match (into.get_mut(key), value) {
-            (Some(toml::Value::Table(old)), toml::Value::Table(new))
-                if !new.contains_key("method") =>
-            {
-                merge(old, new);
-            }
-            _ => {
-                into.insert(key.clone(), value.clone());
-            }
-        }
-    }
+    changed.map_err(|e| bad(e.to_string()))
 }
 
 #[cfg(test)]
@@ -171,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_variant_differs_from_the_paper_in_what_its_name_says() {
-        let paper = BridgedClustering { keep_rows: KeepRows::No, ..BridgedClustering::paper(5) };
+        let paper = BridgedClustering { keep_rows: KeepRows::No, ..Preset::Paper.with_k(5) };
         let of = |name: &str| match Contender::named(name).unwrap().with_k(5) {
             Contender::Bridged(spec) => spec,
             Contender::Baseline(_) => panic!("{name} is a variant"),

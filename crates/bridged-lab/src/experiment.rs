@@ -337,7 +337,10 @@ mod tests {
         let typo = error("gruops = [3]");
         assert!(typo.contains("did you mean `groups`?"), "{typo}");
         assert_eq!(error("methods = [\"knm\"]"), "there is no method `knm`; did you mean `knn`?");
-        assert!(error("[parameters.knn]\ncolour = 1").contains("unknown field `colour`"));
+        assert!(
+            error("[parameters.knn]\ncolour = 1")
+                .contains("`colour` does not apply: `knn` has k, weights")
+        );
         assert_eq!(error("groups = []"), "`groups` must be at least one, got none");
         let protocol = error("[protocol]\nrow_per_group = 3");
         assert!(protocol.contains("did you mean `rows_per_group`?"), "{protocol}");

@@ -267,9 +267,11 @@ impl<'a> Runner<'a> {
             rows.iter().map(|&row| self.data.groups[row]).collect()
         };
         let (x_groups, y_groups) = (groups(&draw.x_rows), groups(&draw.y_rows));
-        let x = Side { labels: &model.x.clustering.labels, classes: &x_groups };
-        let y = Side { labels: &model.y.clustering.labels, classes: &y_groups };
-        let bridging = metrics::bridging(x, y, &model.forward.bridge.best()).map_err(core)?;
+        let x = Side { labels: model.x().labels(), classes: &x_groups };
+        let y = Side { labels: model.y().labels(), classes: &y_groups };
+        let bridging =
+            metrics::bridging(x, y, &model.regressor(bridged::Direction::Forward).bridge().best())
+                .map_err(core)?;
         let ami = |side: Side<'_>| metrics::ami(side.labels, side.classes).map_err(core);
         Ok(Clusters {
             ami_x: ami(x)?,

@@ -14,7 +14,9 @@
 use crate::chunks::{map_blocks, map_blocks_mut};
 use crate::distance::{product_transposed, squared_distance, squared_norm};
 use crate::matrix::{Matrix, MatrixRef};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Queries and rows of a tile: the products of one fit into the second-level cache.
 const QUERIES: usize = 128;
@@ -89,8 +91,34 @@ impl Within {
 #[derive(Clone, Debug)]
 pub struct Neighbors<'a> {
     rows: MatrixRef<'a>,
+    shift: Cow<'a, [f64]>,
+    shifted: Cow<'a, Shifted>,
+}
+
+/// The same with the rows themselves, to be kept and searched again and again.
+#[derive(Clone, Debug)]
+pub struct NeighborIndex {
+    rows: Arc<Matrix>,
     shift: Vec<f64>,
     shifted: Shifted,
+}
+
+impl NeighborIndex {
+    /// Prepares `rows`: one shifted copy of them.
+    pub fn new(rows: Arc<Matrix>) -> Self {
+        let shift = rows.view().mean_row();
+        let shifted = Shifted::new(rows.view(), &shift);
+        Self { rows, shift, shifted }
+    }
+
+    /// The rows, ready to be searched; nothing is computed or copied.
+    pub fn neighbors(&self) -> Neighbors<'_> {
+        Neighbors {
+            rows: self.rows.view(),
+            shift: Cow::Borrowed(&self.shift),
+            shifted: Cow::Borrowed(&self.shifted),
+        }
+    }
 }
 
 /// Rows minus the shift, with their squared lengths.
@@ -154,7 +182,7 @@ impl<'a> Neighbors<'a> {
     pub fn new(rows: MatrixRef<'a>) -> Self {
         let shift = rows.mean_row();
         let shifted = Shifted::new(rows, &shift);
-        Self { rows, shift, shifted }
+        Self { rows, shift: Cow::Owned(shift), shifted: Cow::Owned(shifted) }
     }
 
     /// The `k` nearest rows of each query, in parallel.

@@ -30,9 +30,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_function(wrap_pyfunction!(arrays::address, m)?)?;
     m.add_function(wrap_pyfunction!(params::catalogue, m)?)?;
-    m.add_function(wrap_pyfunction!(params::cluster_spec, m)?)?;
-    m.add_function(wrap_pyfunction!(params::bridge_spec, m)?)?;
-    m.add_function(wrap_pyfunction!(params::refine_spec, m)?)?;
+    m.add_function(wrap_pyfunction!(params::settings, m)?)?;
     m.add_class::<cluster::Clustering>()?;
     m.add_class::<model::Model>()?;
     m.add_class::<baseline::Baseline>()?;

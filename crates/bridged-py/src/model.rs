@@ -6,12 +6,13 @@ use crate::host::Host;
 use crate::params::{read, write};
 use bridged::math::Seed;
 use bridged::{
-    BridgedClustering, BridgedModel, Direction, Names, Prediction, Problem, Side, Source,
-    TextColumn,
+    Ask, BridgedClustering, BridgedModel, Direction, Explanation, LinkRow, Names, Prediction,
+    Problem, Side, Source, TextColumn,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The rows of a side, how far each is from a value: (n, wanted).
@@ -53,33 +54,59 @@ impl Model {
         let spec: BridgedClustering = read(spec)?;
         let (x, y, known) = (view(&pools.0)?, view(&pools.1)?, pairs(&known)?);
         let problem = Problem::new(x, y, &known);
-        let mut model = host.run(py, |watch| spec.fit(problem, Seed(seed), watch))?;
-        model.x.names = names(called.0);
-        model.y.names = names(called.1);
+        let names = (names(called.0), names(called.1));
+        let model = host
+            .run(py, |watch| spec.fit(problem, Seed(seed), watch)?.with_names(names.0, names.1))?;
         Ok(Self { model })
     }
 
     /// Predicts rows, those of the pool that it was fitted on if none are given: a dict with `value`
-    /// and, with `details`, what says why.
+    /// and, with `details`, what says why. Rows whose output cluster is less probable than
+    /// `min_confidence` are not answered.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         reverse: bool,
         rows: Option<Rows<'py>>,
         details: bool,
+        min_confidence: Option<f64>,
         host: Host,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rows = rows.as_ref().map(view).transpose()?;
+        let ask = Ask { min_confidence, level: None };
         let found = host.run(py, |_| match rows {
-            Some(rows) => self.model.predict(direction(reverse), rows),
-            None => self.model.predict_pool(direction(reverse)),
+            Some(rows) => self.model.predict_asked(direction(reverse), rows, ask),
+            None => self.model.predict_pool_asked(direction(reverse), ask),
         })?;
         let report = PyDict::new(py);
         if details {
-            self.explain(&report, reverse, &found)?;
+            explain(&report, &found)?;
         }
         report.set_item("value", array(py, found.values))?;
         Ok(report)
+    }
+
+    /// The links of a direction, one line for each input cluster, as JSON.
+    fn link_table(&self, reverse: bool) -> PyResult<String> {
+        let table = self.model.link_table(direction(reverse));
+        let line = |line: LinkRow<'_>| {
+            let why = line.why;
+            let links: Vec<(u32, f64)> = why.links.iter().map(|t| (t.cluster, t.weight)).collect();
+            json!({
+                "cluster": line.cluster,
+                "rows": line.rows,
+                "pairs": line.pairs,
+                "support": why.support,
+                "linked": why.links.first().map(|t| t.cluster),
+                "weight": why.weight(),
+                "probability": why.probability,
+                "vote_share": why.vote_share,
+                "status": why.status.name(),
+                "answer": why.source.to_string(),
+                "links": links,
+            })
+        };
+        write(&table.rows().map(line).collect::<Vec<_>>())
     }
 
     /// The `wanted` real rows that are nearest to each value, and their distances; −1 and NaN for a
@@ -105,11 +132,6 @@ impl Model {
         }
         let shape = [n, wanted];
         Ok((rows.into_pyarray(py).reshape(shape)?, distances.into_pyarray(py).reshape(shape)?))
-    }
-
-    /// Whether the bridge knows how likely its links are.
-    fn knows(&self, reverse: bool) -> bool {
-        self.model.route(direction(reverse)).bridge.reliability.is_some()
     }
 
     /// The squared radius of a ball that holds the true output with probability `level`, ÷ the
@@ -144,30 +166,29 @@ impl Model {
         name: &str,
     ) -> (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f32>>) {
         let side = self.side_named(name);
-        (labels(py, &side.clustering.labels), array(py, side.values.clone()))
+        (labels(py, side.labels()), array(py, side.values().clone()))
     }
 
     /// The pairs: (row of x, row of y).
     fn pairs(&self) -> Vec<(u32, u32)> {
-        self.model.pairs.clone()
+        self.model.pairs().to_vec()
     }
 
     /// What rows of a side are called.
     fn titles(&self, name: &str, rows: Vec<usize>) -> Vec<String> {
         let side = self.side_named(name);
-        let known = side.clustering.labels.len();
+        let known = side.len();
         rows.into_iter().filter(|&row| row < known).map(|row| side.title(row, None)).collect()
     }
 
     /// The rows of a cluster that are nearest to its centroid.
-    fn members(&self, name: &str, cluster: u32, most: usize) -> Vec<usize> {
-        let side = self.side_named(name);
-        if (cluster as usize) < side.k() { side.members(cluster, most) } else { Vec::new() }
+    fn members(&self, name: &str, cluster: u32, most: usize) -> PyResult<Vec<usize>> {
+        Ok(self.side_named(name).members(cluster, most).map_err(Failure::from)?)
     }
 
     /// The names of the vector's columns on a side; empty if they have none.
     fn vector_names(&self, name: &str) -> Vec<String> {
-        self.side_named(name).names.vector.clone()
+        self.side_named(name).names().vector.clone()
     }
 
     /// Writes the model file.
@@ -198,71 +219,42 @@ impl Model {
 
 impl Model {
     fn side_named(&self, name: &str) -> &Side {
-        if name == "y" { &self.model.y } else { &self.model.x }
+        if name == "y" { self.model.y() } else { self.model.x() }
     }
+}
 
-    /// Why each row is predicted as it is, as arrays with one entry a row. Status and source are
-    /// numbers: positions in `statuses` and in `sources`.
-    fn explain(
-        &self,
-        report: &Bound<'_, PyDict>,
-        reverse: bool,
-        found: &Prediction,
-    ) -> PyResult<()> {
-        let py = report.py();
-        let n = found.len();
-        let votes = match reverse {
-            false => self.model.votes.rows(),
-            true => self.model.votes.flip().rows(),
-        };
-        // The share of the pairs in input cluster a that lie in output cluster b.
-        let share = |a: u32, b: u32| {
-            let cells = votes.get(a as usize).map_or(&[][..], Vec::as_slice);
-            let all: u32 = cells.iter().map(|c| c.count).sum();
-            let for_b: u32 = cells.iter().filter(|c| c.y == b).map(|c| c.count).sum();
-            f64::from(for_b) / f64::from(all.max(1))
-        };
-        let knows = self.knows(reverse);
-        let mut linked = Vec::with_capacity(n);
-        let mut weight = Vec::with_capacity(n);
-        let mut confidence = Vec::with_capacity(n);
-        let mut expected_error = Vec::with_capacity(n);
-        let mut support = Vec::with_capacity(n);
-        let (mut status, mut statuses) = (Vec::with_capacity(n), Vec::new());
-        let mut source = Vec::with_capacity(n);
-        for i in 0..n {
-            let answer = found.answer(i);
-            let best = answer.targets.first();
-            let (kind, by) = match answer.source {
-                Source::Link => (0u8, found.clusters[i]),
-                Source::Nearest(cluster) => (1, cluster),
-                Source::Mean => (2, found.clusters[i]),
-                Source::Abstain => (3, found.clusters[i]),
-            };
-            let sure = found.confidence(i);
-            let (to, how) = match knows {
-                true => (sure.cluster, sure.probability),
-                false => (best.map(|t| t.cluster), best.map_or(0.0, |t| share(by, t.cluster))),
-            };
-            linked.push(to.map_or(-1, |cluster| cluster as i32));
-            weight.push(best.map_or(f64::NAN, |t| t.weight));
-            confidence.push(how);
-            expected_error.push(sure.error);
-            support.push(answer.support);
-            status.push(position(&mut statuses, answer.status.name()));
-            source.push(kind);
-        }
-        report.set_item("cluster", labels(py, &found.clusters))?;
-        report.set_item("linked", linked.into_pyarray(py))?;
-        report.set_item("weight", weight.into_pyarray(py))?;
-        report.set_item("confidence", confidence.into_pyarray(py))?;
-        report.set_item("expected_error", expected_error.into_pyarray(py))?;
-        report.set_item("support", support.into_pyarray(py))?;
-        report.set_item("status", status.into_pyarray(py))?;
-        report.set_item("statuses", statuses)?;
-        report.set_item("source", source.into_pyarray(py))?;
-        report.set_item("sources", ["link", "nearest", "mean", "abstain"])
-    }
+/// Why each row is predicted as it is, as arrays with one entry per row. Status and source are
+/// numbers: positions in `statuses` and in `sources`.
+fn explain(report: &Bound<'_, PyDict>, found: &Prediction) -> PyResult<()> {
+    let py = report.py();
+    let numbers = |of: &dyn Fn(Explanation<'_>) -> f64| {
+        found.explanations().map(of).collect::<Vec<f64>>().into_pyarray(py)
+    };
+    let linked = |why: Explanation<'_>| why.linked.map_or(-1, |cluster| cluster as i32);
+    let source = |why: Explanation<'_>| match why.source {
+        Source::Link => 0u8,
+        Source::Nearest(_) => 1,
+        Source::Mean => 2,
+        Source::Abstain => 3,
+    };
+    let mut statuses = Vec::new();
+    let status: Vec<u8> =
+        found.explanations().map(|why| position(&mut statuses, why.status.name())).collect();
+    let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    report.set_item("cluster", labels(py, &found.clusters))?;
+    let linked: Vec<i32> = found.explanations().map(linked).collect();
+    report.set_item("linked", linked.into_pyarray(py))?;
+    report.set_item("weight", numbers(&|why| or_nan(why.weight())))?;
+    report.set_item("probability", numbers(&|why| or_nan(why.probability)))?;
+    report.set_item("vote_share", numbers(&|why| why.vote_share))?;
+    report.set_item("expected_error", numbers(&|why| why.expected_error))?;
+    let support: Vec<u32> = found.explanations().map(|why| why.support).collect();
+    report.set_item("support", support.into_pyarray(py))?;
+    report.set_item("status", status.into_pyarray(py))?;
+    report.set_item("statuses", statuses)?;
+    let source: Vec<u8> = found.explanations().map(source).collect();
+    report.set_item("source", source.into_pyarray(py))?;
+    report.set_item("sources", ["link", "nearest", "mean", "abstain"])
 }
 
 /// Where a name is in the list; it is put there if it is new.

@@ -40,7 +40,8 @@ def test_details_say_why(task, model):
     np.testing.assert_array_equal(found.cluster, model.x_labels_)
     np.testing.assert_array_equal(found.value, model.y_centers_[found.linked])
     assert set(found.status) == {"linked"} and set(found.source) == {"link"}
-    assert set(found.support) == {2} and set(found.confidence) == {1.0} and set(found.weight) == {1.0}
+    assert set(found.support) == {2} and set(found.vote_share) == {1.0} and set(found.weight) == {1.0}
+    assert np.isnan(found.probability).all(), "a majority bridge knows no probability"
     assert found.answered.all() and len(found) == 120
     near = found.nearest(3)
     assert near.rows.shape == near.distances.shape == (120, 3)
@@ -56,7 +57,7 @@ def test_the_posterior_says_how_sure_it_is(task):
     found = model.predict(task.X, details=True)
     expected = means_by_class(task.Y, task.y_class)[task.x_class]
     assert np.abs(found.value - expected).max() < 0.5, "clear clusters, shrunk a little"
-    assert ((found.confidence > 0.8) & (found.confidence <= 1)).all() and (found.expected_error > 0).all()
+    assert ((found.probability > 0.8) & (found.probability <= 1)).all() and (found.expected_error > 0).all()
     assert (np.diff([found.radius(level)[0] for level in (0.2, 0.5, 0.8)]) >= 0).all()
     with pytest.raises(ValueError, match="8 pairs"):
         found.radius(0.99)
@@ -66,9 +67,9 @@ def test_the_posterior_says_how_sure_it_is(task):
 def test_unsure_rows_are_not_answered(task, model):
     blurred = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
     plain = blurred.predict(task.X, details=True)
-    least = float(np.median(plain.confidence))
+    least = float(np.median(plain.probability))
     found = blurred.predict(task.X, details=True, min_confidence=least)
-    unsure = plain.confidence < least
+    unsure = plain.probability < least
     assert 0 < unsure.sum() < len(found)
     np.testing.assert_array_equal(found.answered, ~unsure)
     np.testing.assert_array_equal(found.value[~unsure], plain.value[~unsure])
@@ -76,7 +77,7 @@ def test_unsure_rows_are_not_answered(task, model):
     np.testing.assert_array_equal(blurred.predict(task.X, min_confidence=least), found.value)
     assert np.isnan(blurred.predict_reverse(task.Y, min_confidence=1.1)).all()
     assert np.isnan(blurred.predict_pool(min_confidence=1.1)).all()
-    with pytest.raises(ValueError, match='a majority bridge does not know .* fit with bridge="posterior"'):
+    with pytest.raises(ValueError, match="a majority bridge does not know .* posterior bridge"):
         model.predict(task.X, min_confidence=0.5)
 
 
@@ -86,7 +87,7 @@ def test_votes_of_pairs_that_disagree_are_a_share(task):
     pairs = task.pairs + [(int(one[3]), int(other[3]))]
     model = BridgedClustering(4, bridge="majority").fit(task.X, task.Y, pairs)
     found = model.predict(task.X[one[:1]], details=True)
-    assert found.support[0] == 2 and found.confidence[0] == pytest.approx(2 / 3)
+    assert found.support[0] == 2 and found.vote_share[0] == pytest.approx(2 / 3)
 
 
 def test_what_has_no_evidence_is_said(task):
@@ -97,7 +98,7 @@ def test_what_has_no_evidence_is_said(task):
         lost = found.status == "no evidence"
         assert lost.sum() == 90 and set(found.source[lost]) == {source}
         assert np.isnan(found.value[lost]).all() == (uncovered == "abstain")
-        assert (found.confidence[lost] > 0).all() == (uncovered == "nearest")
+        assert (found.vote_share[lost] > 0).all() == (uncovered == "nearest")
         assert any("no pair" in warning for warning in model.warnings_)
         assert model.score(task.X[:4], task.Y[:4]) <= 0
     near = found.nearest(2)

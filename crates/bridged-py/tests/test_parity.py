@@ -20,7 +20,12 @@ def demo(command, tmp_path_factory):
 
 SETTINGS = {
     "default": ([], {}),
-    "paper": (["--preset", "paper"], {"cluster": "balanced", "bridge": "majority"}),
+    "paper": (["--preset", "paper"], {"preset": "paper"}),
+    "voting": (["--preset", "voting"], {"preset": "voting"}),
+    "paper with changes": (
+        ["--preset", "paper", "--restarts", "2", "--x-clusters", "5", "--set", "bridge=hungarian"],
+        {"preset": "paper", "cluster": bridged.BalancedKMeans(n_init=2, descent="lloyd"), "x_clusters": 5, "bridge": "hungarian"},
+    ),
     "majority": (["--bridge", "majority"], {"bridge": "majority"}),
     "seed": (["--seed", "12345678901"], {"random_state": 12345678901}),
     "sides": (
@@ -58,6 +63,22 @@ def test_model_files_are_equal_byte_for_byte(command, demo, name, tmp_path):
         assert (tmp_path / "python.bridged").read_bytes() == (tmp_path / "command.bridged").read_bytes()
 
 
+def test_every_preset_is_compared():
+    assert {entry["name"] for entry in bridged.catalogue()["presets"]} <= set(SETTINGS)
+
+
+def test_paper_is_what_the_paper_ran(demo):
+    read = pq.read_table
+    model = bridged.BridgedClustering.paper(7)
+    model.fit(read(demo / "pictures.parquet"), read(demo / "names.parquet"), pd.read_csv(demo / "pairs.csv"))
+    spec = model.inspect()["parameters"]
+    assert spec["bridge"] == {"rule": "majority"} and spec["refine"]["kind"] == "none"
+    for side in ("x", "y"):
+        cluster = spec[side]["cluster"]
+        assert (cluster["method"], cluster["descent"], cluster["restarts"]) == ("balanced", "lloyd", 10)
+        assert cluster["k"] == 7 and spec[side]["scale"] == "none"
+
+
 def test_predictions_are_equal_to_the_last_bit(command, demo, tmp_path):
     files = ["--x", "pictures.parquet", "--y", "names.parquet", "--pairs", "pairs.csv"]
     command("fit", *files, "-k", 7, "-o", tmp_path / "m.bridged", cwd=demo)
@@ -71,7 +92,7 @@ def test_predictions_are_equal_to_the_last_bit(command, demo, tmp_path):
         predict = model.predict_reverse if reverse else model.predict
         ours = predict(pq.read_table(demo / rows), details=True)
         assert ours.value.tobytes() == np.stack(theirs["value"].to_pylist()).astype(np.float32).tobytes()
-        for column in ("cluster", "linked", "support", "status", "weight"):
+        for column in ("cluster", "linked", "support", "status", "weight", "probability", "expected_error"):
             assert getattr(ours, column).tolist() == theirs[column].to_pylist(), column
         near = ours.nearest(2)
         assert near.distances[:, 1].tolist() == theirs["nearest_2_distance"].to_pylist()

@@ -8,17 +8,17 @@ impl BridgedModel {
     /// Everything in a model that is not a vector.
     pub fn describe(&self) -> Value {
         let mut routes = serde_json::Map::new();
-        for direction in [Direction::Forward, Direction::Reverse] {
-            let route = self.route(direction);
+        for direction in Direction::BOTH {
+            let regressor = self.regressor(direction);
             let (from, to) = (direction.input(), direction.output());
             routes.insert(
                 format!("{from}_to_{to}"),
                 json!({
-                    "links": route.bridge.links,
-                    "answers": route.answers[..self.from(direction).k()],
-                    "alpha": route.alpha,
-                    "leave_one_out": route.check,
-                    "reliability": route.bridge.reliability,
+                    "links": regressor.bridge().links,
+                    "answers": regressor.answers(),
+                    "alpha": regressor.alpha(),
+                    "leave_one_out": regressor.leave_one_out(),
+                    "reliability": regressor.bridge().reliability,
                     "verdict": self.verdict(direction),
                 }),
             );
@@ -31,7 +31,7 @@ impl BridgedModel {
             .collect();
         json!({
             "format": crate::persist::VERSION,
-            "parameters": self.spec,
+            "parameters": self.settings,
             "seed": self.seed,
             "x": side(&self.x),
             "y": side(&self.y),
@@ -51,7 +51,7 @@ fn side(side: &Side) -> Value {
         "columns": side.cols(),
         "vector": side.names.vector,
         "carried": side.names.texts.iter().map(|t| &t.name).collect::<Vec<_>>(),
-        "rows_kept": side.rows.is_some(),
+        "rows_kept": side.keeps_rows(),
         "clusters": side.k(),
         "sizes": clustering.sizes,
         "inertia": clustering.inertia,

@@ -2,6 +2,7 @@
 
 use crate::cluster::ClusterError;
 use crate::metrics::MetricError;
+use crate::settings::BadParameter;
 use bridged_math::Cancelled;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -88,15 +89,29 @@ pub enum Error {
     /// A score or an estimate could not be made.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// A parameter out of its range.
-    #[error("`{name}` must be {need}, got {got}")]
-    BadParameter {
-        /// The parameter.
-        name: &'static str,
-        /// What it must be.
-        need: String,
-        /// What it was.
-        got: f64,
+    /// A parameter out of its limits.
+    #[error(transparent)]
+    BadParameter(#[from] BadParameter),
+    /// Ids or carried columns that are not one per row.
+    #[error("{what} of {side} have {got} entries, but the pool has {rows} rows")]
+    NamesDoNotFit {
+        /// `x` or `y`.
+        side: &'static str,
+        /// Which of them.
+        what: String,
+        /// Their number.
+        got: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// Probabilities were asked for of a bridge that has none.
+    #[error(
+        "a {rule} bridge does not know how likely its links are; fit the model with the posterior \
+         bridge"
+    )]
+    NoProbabilities {
+        /// The rule.
+        rule: &'static str,
     },
     /// More certainty than the pairs allow.
     #[error(

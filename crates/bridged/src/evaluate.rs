@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::metrics::{self, Bridging, MetricError, Regression, Rows};
-use crate::model::{BridgedModel, Direction, Prediction};
+use crate::model::{BridgedModel, Direction};
+use crate::predict::Prediction;
 use bridged_math::{Matrix, MatrixRef};
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +90,7 @@ impl BridgedModel {
         direction: Direction,
         prediction: &Prediction,
         truth: MatrixRef<'_>,
-    ) -> Result<Scores, MetricError> {
+    ) -> Result<Scores, Error> {
         let to = self.to(direction);
         let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
         let rows = Rows::Where(&answered);
@@ -97,7 +98,7 @@ impl BridgedModel {
             let repeated = Matrix::from_fn(truth.rows(), truth.cols(), |_, j| row[j]);
             metrics::regression(repeated.view(), truth, rows)
         };
-        let paired_mean = to.rows.as_ref().map(|rows| {
+        let paired_mean = to.keeps_rows().then(|| to.rows()).transpose()?.map(|rows| {
             let paired = self.pairs.iter().map(|&(x, y)| match direction {
                 Direction::Forward => y as usize,
                 Direction::Reverse => x as usize,

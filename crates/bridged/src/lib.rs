@@ -9,7 +9,7 @@
 //!
 //! By default the vote is a posterior ([`bridge::Posterior`]): every link has a probability, and what
 //! is predicted is the mean over all of them, which slides to the mean of y where the pairs say little.
-//! [`BridgedClustering::voting`] and [`BridgedClustering::paper`] vote as the paper does.
+//! [`Preset::Paper`] and [`Preset::Voting`] vote as the paper does.
 //!
 //! This is the method of "Bridged Clustering: Semi-Supervised Sparse Bridging" with all of its
 //! variants, and with an explicit answer where the paper leaves one open: a cluster without a pair
@@ -29,54 +29,57 @@
 //! let new = Matrix::from_rows(&[[0.1, 0.0], [9.0, 9.1]]);
 //! let prediction = model.predict(Direction::Forward, new.view())?;
 //! assert!((prediction.values.row(0)[0] - 50.0).abs() < 1.0 && prediction.values.row(1)[0] > 89.0);
-//! assert_eq!(prediction.answer(0).support, 1);
+//! assert_eq!(prediction.explain(0).support, 1);
 //! # Ok::<(), bridged::Error>(())
 //! ```
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`settings`] | from words to parameters: presets, named keys, checks |
 //! | [`cluster`] | clustering algorithms, the trait, the one list |
 //! | [`bridge`] | votes, links, the rules, the one list |
-//! | [`blur`] | soft memberships, shrunk means |
-//! | [`scale`], [`refine`], [`residual`] | what happens before the clustering and after the bridge |
+//! | [`scale`] | what happens to rows before they are clustered |
 //! | [`metrics`] | errors, agreement with classes, bridging accuracy |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`synth`] | mixtures to try things on |
+//!
+//! Fitting, checking and predicting are methods: [`BridgedClustering::fit`] learns a
+//! [`BridgedModel`], which predicts, explains, measures and saves itself.
 
-mod advice;
-pub mod blur;
 pub mod bridge;
+mod check;
 pub mod cluster;
-mod confidence;
 mod describe;
 mod error;
 mod evaluate;
-mod leave_one_out;
+mod fit;
+mod kept;
 mod method;
 pub mod metrics;
 mod model;
 mod persist;
+mod predict;
 mod problem;
-pub mod refine;
-pub mod residual;
-mod route;
 pub mod scale;
 pub mod separation;
+pub mod settings;
 mod side;
-mod spec;
 pub mod synth;
-mod verdict;
 
 pub use bridged_math as math;
-pub use confidence::{Confidence, quantile};
+pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
 pub use error::Error;
 pub use evaluate::{Agreement, Evaluation, Latent, Scores};
-pub use leave_one_out::LeaveOneOut;
+pub use fit::local_map::{Anchor, LocalMap};
+pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};
-pub use model::{BridgedModel, Direction, Neighbor, Prediction};
+pub use model::{BridgedModel, Direction};
 pub use persist::VERSION as MODEL_VERSION;
-pub use problem::{Pairs, Problem};
-pub use route::{Answer, Route, Source};
+pub use predict::{
+    Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
+};
+pub use problem::{Pairs, Pool, Problem};
+pub use settings::{
+    Alpha, BridgedClustering, KeepRows, PairRows, Preset, Refine, RefineKind, SideSpec, Uncovered,
+};
 pub use side::{Names, Side, TextColumn};
-pub use spec::{BridgedClustering, KeepRows, PairRows, SideSpec, Uncovered};
-pub use verdict::{Contradiction, Grade, Verdict};

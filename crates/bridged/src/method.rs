@@ -3,6 +3,8 @@
 //! [`BridgedClustering`] is one such method, the baselines of `bridged-baselines` are others. A
 //! method predicts x → y; the reverse direction is the same method on [`Problem::flip`].
 
+use crate::predict::Ask;
+use crate::settings::BadParameter;
 use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem};
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Watch};
 use std::fmt::Debug;
@@ -52,17 +54,13 @@ pub enum MethodError {
         /// What to do.
         remedy: String,
     },
-    /// A parameter out of its range.
-    #[error("{method}: `{name}` must be {need}, got {got}")]
+    /// A parameter out of its limits.
+    #[error("{method}: {source}")]
     BadParameter {
         /// The method's name.
         method: &'static str,
-        /// The parameter.
-        name: &'static str,
-        /// What it must be.
-        need: String,
-        /// What it was.
-        got: f64,
+        /// The parameter, and what it must be.
+        source: BadParameter,
     },
     /// Rows of another dimension than those that were learned from.
     #[error("{method}: the rows have {got} columns, but x had {need} when it was fitted")]
@@ -164,8 +162,8 @@ impl Predictor for BridgedModel {
     }
 
     fn predict_pool(&self, x: MatrixRef<'_>) -> Result<Matrix, MethodError> {
-        MethodError::check_pool("bridged", x, (self.x.clustering.labels.len(), self.x.cols()))?;
-        Ok(self.predict_own(Direction::Forward, x)?.values)
+        MethodError::check_pool("bridged", x, (self.x.len(), self.x.cols()))?;
+        Ok(self.predict_own(Direction::Forward, x, Ask::default())?.values)
     }
 }
 

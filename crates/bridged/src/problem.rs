@@ -1,8 +1,18 @@
 //! The task: two pools that nobody linked, and a few known pairs.
 
 use crate::Error;
-use bridged_math::MatrixRef;
+use crate::side::Names;
+use bridged_math::{Matrix, MatrixRef};
 use std::collections::HashSet;
+
+/// A pool that is given away with a fit, so that the model can keep its rows without a copy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pool {
+    /// The rows, (n, d).
+    pub rows: Matrix,
+    /// What they are called.
+    pub names: Names,
+}
 
 /// An input pool, an output pool, and pairs of their rows.
 ///

@@ -6,6 +6,7 @@
 
 use crate::Error;
 use crate::cluster::unit_rows;
+use crate::settings::{BadParameter, Limits, within};
 use bridged_math::distance::product_transposed;
 use bridged_math::linalg::pca;
 use bridged_math::{Matrix, MatrixRef, chunks};
@@ -54,6 +55,29 @@ pub enum Scaler {
 }
 
 impl Scale {
+    /// What a scaling can be called.
+    pub(crate) const NAMES: &str = "none, standardize, l2, or pca:N with a number N of at least 1";
+
+    /// The scaling of that name: `none`, `standardize`, `l2` or `pca:N`.
+    pub fn parse(name: &str) -> Result<Self, BadParameter> {
+        let components = name.strip_prefix("pca:").and_then(|n| n.parse().ok());
+        match (name, components) {
+            ("none", _) => Ok(Scale::None),
+            ("standardize" | "standardise", _) => Ok(Scale::Standardize),
+            ("l2", _) => Ok(Scale::L2),
+            (_, Some(components)) if components > 0 => Ok(Scale::Pca { components }),
+            _ => Err(BadParameter::new("scale", Self::NAMES, name)),
+        }
+    }
+
+    /// Whether its parameter is within its limits.
+    pub fn check(self) -> Result<(), BadParameter> {
+        match self {
+            Scale::Pca { components } => within("components", &components, Limits::at_least(1)),
+            Scale::None | Scale::Standardize | Scale::L2 => Ok(()),
+        }
+    }
+
     /// Fits it on a pool; `side` names the pool in errors.
     pub fn fit(self, x: MatrixRef<'_>, side: &'static str) -> Result<Scaler, Error> {
         match self {
@@ -63,15 +87,10 @@ impl Scale {
             Scale::Pca { components } => {
                 let most = x.cols().min(x.rows());
                 if components == 0 || components > most {
-                    return Err(Error::BadParameter {
-                        name: "pca",
-                        need: format!(
-                            "between 1 and {most} for {side} ({} rows, {} columns)",
-                            x.rows(),
-                            x.cols()
-                        ),
-                        got: components as f64,
-                    });
+                    let (rows, cols) = (x.rows(), x.cols());
+                    let need =
+                        format!("between 1 and {most} for {side} ({rows} rows, {cols} columns)");
+                    return Err(BadParameter::new("pca", need, components).into());
                 }
                 let fitted = pca(x, components);
                 let mean = fitted.mean.iter().map(|&v| v as f32).collect();
@@ -150,6 +169,14 @@ pub struct Scaled<'a> {
 }
 
 impl Scaled<'_> {
+    /// The rows where they differ from the data; `None` where they were only borrowed.
+    pub(crate) fn into_owned(self) -> Option<Matrix> {
+        match self.data {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(data) => Matrix::new(self.rows, self.cols, data).ok(),
+        }
+    }
+
     /// The rows.
     pub fn view(&self) -> MatrixRef<'_> {
         MatrixRef::new(self.rows, self.cols, &self.data).expect("built with this shape")

@@ -57,7 +57,7 @@ pub use dense::Linear;
 pub use loss::{squared_error, weighted_squared_error};
 pub use mlp::{Mlp, Tape};
 pub use noise::Noise;
-pub use record::{Range, Record};
+pub use record::Record;
 pub use sparse::Sparse;
 
 use bridged::math::linalg::Scalar;

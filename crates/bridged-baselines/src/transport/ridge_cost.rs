@@ -27,21 +27,12 @@ pub(crate) struct RidgeCost {
 }
 
 impl RidgeCost {
-    /// Learns R from the pairs. Returns it with the costs of the x pool, (n, m).
+    /// Learns R from the pairs with a positive α. Returns it with the costs of the x pool, (n, m).
     pub(crate) fn fit(
         method: &'static str,
         problem: Problem<'_>,
         alpha: f64,
     ) -> Result<(Self, Vec<f64>), MethodError> {
-        if !(alpha.is_finite() && alpha > 0.0) {
-            let need = "a positive number".to_string();
-            return Err(MethodError::BadParameter {
-                method,
-                name: "ridge_alpha",
-                need,
-                got: alpha,
-            });
-        }
         let (standard, centred) = (Standard::fit(problem.x), Centred::fit(problem.y));
         let pairs = Paired::of(problem);
         let (x, mean) = around_mean(standard.apply(pairs.x.view()).view());

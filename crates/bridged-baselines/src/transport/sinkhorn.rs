@@ -25,8 +25,10 @@
 
 mod scaling;
 
+use crate::limits::check;
 use bridged::MethodError;
 use bridged::math::Cancelled;
+use bridged::settings::{BadParameter, ITERATIONS, Limits, Number, TOLERANCE};
 use rayon::prelude::*;
 use scaling::{Scaling, absorb};
 use serde::{Deserialize, Serialize};
@@ -79,15 +81,20 @@ impl From<Eps> for Written {
 }
 
 impl Eps {
-    /// The value that was given, or `auto`; an error that names the method where it is not positive.
-    pub fn or_auto(self, method: &'static str, auto: f64) -> Result<f64, MethodError> {
+    /// The value that was given, or `auto`.
+    pub fn or_auto(self, auto: f64) -> f64 {
         match self {
-            Eps::Auto => Ok(auto),
-            Eps::Value(v) if v.is_finite() && v > 0.0 => Ok(v),
-            Eps::Value(got) => {
-                let need = "\"auto\" or a positive number".to_string();
-                Err(MethodError::BadParameter { method, name: "eps", need, got })
-            }
+            Eps::Auto => auto,
+            Eps::Value(value) => value,
+        }
+    }
+}
+
+impl Number for Eps {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Eps::Auto => None,
+            Eps::Value(value) => Some(*value),
         }
     }
 }
@@ -131,6 +138,9 @@ impl Default for Sinkhorn {
         Self { eps: 0.1, tol: 1e-9, max_iter: 1000 }
     }
 }
+
+// Costs may be in any unit, and with them ε.
+bridged::limits!(Sinkhorn { eps: Limits::Above(0.0, 1e300), tol: TOLERANCE, max_iter: ITERATIONS });
 
 /// What [`Sinkhorn::run`] works on.
 pub struct Task<'a> {
@@ -195,7 +205,7 @@ impl Sinkhorn {
         task: Task<'_>,
         step: &mut dyn FnMut(u64) -> Result<(), Cancelled>,
     ) -> Result<Transport, MethodError> {
-        self.check(&task)?;
+        self.check_task(&task)?;
         let mut scaling = Scaling::new(task, self.eps);
         let mut iterations = 0;
         let mut marginal_error = f64::INFINITY;
@@ -241,19 +251,12 @@ impl Sinkhorn {
         self.run(Task { cost, a, b, start: Some((&f, &g)), buffer }, step)
     }
 
-    fn check(&self, task: &Task<'_>) -> Result<(), MethodError> {
+    fn check_task(&self, task: &Task<'_>) -> Result<(), MethodError> {
+        check(self, NAME)?;
         let Task { cost, a, b, start, .. } = task;
         assert_eq!(cost.len(), a.len() * b.len(), "costs are (rows, columns)");
         if let Some((f, g)) = start {
             assert_eq!((f.len(), g.len()), (a.len(), b.len()), "a potential for each weight");
-        }
-        let bad =
-            |name, need: String, got| MethodError::BadParameter { method: NAME, name, need, got };
-        if self.max_iter == 0 {
-            return Err(bad("max_iter", "at least 1".into(), 0.0));
-        }
-        if self.tol.is_nan() || self.tol < 0.0 {
-            return Err(bad("tol", "0 or more".into(), self.tol));
         }
         let unsolvable = |reason: &str, remedy: &str| MethodError::NoSolution {
             method: NAME,
@@ -273,9 +276,10 @@ impl Sinkhorn {
         if !largest.is_finite() {
             return Err(unsolvable("a cost is NaN or infinite", "use a large finite cost"));
         }
-        if !(self.eps.is_finite() && self.eps > 0.0 && self.eps >= least) {
-            let need = format!("positive and at least {least:.1e}, 1e-12 of the largest cost");
-            return Err(bad("eps", need, self.eps));
+        if self.eps < least {
+            let need = format!("at least {least:.1e}, 1e-12 of the largest cost");
+            let source = BadParameter::new("eps", need, self.eps);
+            return Err(MethodError::BadParameter { method: NAME, source });
         }
         Ok(())
     }

@@ -144,7 +144,7 @@ fn parameters_out_of_range_are_refused_with_their_name() {
             tried += 1;
             let refused = fit(&bad, problem(&s)).err();
             assert!(
-                matches!(&refused, Some(MethodError::BadParameter { name, .. }) if *name == field),
+                matches!(&refused, Some(MethodError::BadParameter { source, .. }) if source.name == *field),
                 "{}: {field} = -1 gives {refused:?}",
                 spec.name()
             );

@@ -2,4 +2,7 @@
 
 mod bad_input;
 mod conformance;
+#[path = "../../../bridged/tests/it/limit_cases.rs"]
+mod limit_cases;
+mod limits;
 mod support;

@@ -1,15 +1,16 @@
 //! `bridged cluster`: one table on its own, a label for each row.
 
-use crate::options::{self, set, tune, usage};
+use crate::options::{self, usage};
 use crate::pools::{self, Columns};
 use crate::printer::{number, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
 use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
 use bridged::scale::Scale;
+use bridged::settings::{Keys, SettingsError, overlay};
 use bridged_io::{Column, ColumnData, Table};
 use bridged_math::Seed;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
     /// Scaling: none, standardize, l2 or pca:N
-    #[arg(long, value_name = "SCALE", default_value = "none", value_parser = options::scale)]
+    #[arg(long, value_name = "SCALE", default_value = "none", value_parser = scale)]
     scale: Scale,
     /// Any parameter of the algorithm by its name, as in linkage=average
     #[arg(long, value_name = "NAME=VALUE")]
@@ -114,6 +115,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
+/// `none`, `standardize`, `l2` or `pca:N`.
+fn scale(text: &str) -> Result<Scale, String> {
+    Scale::parse(text).map_err(|e| e.to_string())
+}
+
 /// All sizes of a few clusters, the range of many.
 fn sizes(sizes: &[u32]) -> String {
     match (sizes.len(), sizes.iter().min(), sizes.iter().max()) {
@@ -130,13 +136,16 @@ impl Args {
             None if spec.needs_k() => return Err(usage("how many clusters? Give -k K")),
             None => {}
         }
-        let options = [
-            ("min-size", self.min_size.map(Value::from)),
-            ("max-size", self.max_size.map(Value::from)),
-            ("restarts", self.restarts.map(Value::from)),
-            ("max-iter", self.max_iter.map(Value::from)),
-            ("metric", self.metric.clone().map(Value::from)),
-        ];
-        set(tune(spec, &options)?, &self.set)
+        let mut keys = Keys::default();
+        keys.set_some("min_size", self.min_size)
+            .set_some("max_size", self.max_size)
+            .set_some("restarts", self.restarts)
+            .set_some("max_iter", self.max_iter)
+            .set_some("metric", self.metric.clone());
+        let wrong = |e: SettingsError| usage(e.to_string());
+        for setting in &self.set {
+            keys.parse(setting).map_err(wrong)?;
+        }
+        overlay(spec, &keys).map_err(wrong)
     }
 }

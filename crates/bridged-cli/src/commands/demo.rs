@@ -7,7 +7,7 @@ use crate::bridge_view::{self, Show};
 use crate::printer::{Align, Grid, bold, cut, dim, number, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
-use bridged::{BridgedClustering, BridgedModel, Direction, Names, Problem, TextColumn};
+use bridged::{BridgedClustering, BridgedModel, Direction, Names, Pool, TextColumn};
 use bridged_io::{Column, ColumnData, Select, Table};
 use bridged_math::{Matrix, Seed};
 use rand::seq::SliceRandom;
@@ -37,13 +37,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     introduce(&emoji, &split, &mut out)?;
 
     let (x, y) = (emoji.x.view().select(split.x.clone()), emoji.y.view().select(split.y.clone()));
-    let problem = Problem::new(x.view(), y.view(), &split.pairs);
+    let x = Pool { rows: x, names: emoji.names(&split.x, "x") };
+    let y = Pool { rows: y, names: emoji.names(&split.y, "y") };
     let started = std::time::Instant::now();
     let k = emoji.groups().len();
-    let mut model = BridgedClustering::with_k(k).fit(problem, Seed(args.seed), &talk.watch())?;
+    let (settings, seed) = (BridgedClustering::with_k(k), Seed(args.seed));
+    let model = settings.fit_pools(x, y, &split.pairs, seed, &talk.watch())?;
     let seconds = started.elapsed().as_secs_f64();
-    model.x.names = emoji.names(&split.x, "x");
-    model.y.names = emoji.names(&split.y, "y");
 
     writeln!(out, "{}", bold("2. Each pool is clustered on its own, then the pairs vote"))?;
     writeln!(out, "   balanced k-means into {k} clusters on both sides; {seconds:.2} s\n")?;

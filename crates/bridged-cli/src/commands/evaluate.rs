@@ -46,9 +46,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
     let (x, y) = stages.time("read rows", || -> Result<_> {
         let columns = Columns { id: args.x_id.as_deref(), vector: args.x_vector.as_deref() };
-        let x = pools::read_pool(&args.x, columns, &likely(&model.x.names.vector, "x"))?;
+        let x = pools::read_pool(&args.x, columns, &likely(&model.x().names().vector, "x"))?;
         let columns = Columns { id: args.y_id.as_deref(), vector: args.y_vector.as_deref() };
-        let y = pools::read_pool(&args.y, columns, &likely(&model.y.names.vector, "y"))?;
+        let y = pools::read_pool(&args.y, columns, &likely(&model.y().names().vector, "y"))?;
         Ok((x, y))
     })?;
     let classes = args.labels.as_ref().map(|labels| classes(labels, &x, &y)).transpose()?;

@@ -4,9 +4,8 @@ use crate::options::{self, usage};
 use crate::pools::{self, Columns};
 use crate::printer::plural;
 use crate::progress::Talk;
-use anyhow::{Context, Result};
-use bridged::cluster::NOISE;
-use bridged::{BridgedModel, Direction, Prediction, Side, Source};
+use anyhow::{Result, anyhow};
+use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side};
 use bridged_io::{Column, ColumnData, Pool, Table};
 use serde_json::json;
 use std::io::Write;
@@ -50,39 +49,24 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
     let pool = stages.time("read rows", || {
         let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
-        pools::read_pool(&args.rows, columns, &model.from(direction).names.vector)
+        pools::read_pool(&args.rows, columns, &model.from(direction).names().vector)
     })?;
-    let knows = model.route(direction).bridge.reliability.is_some();
-    if args.min_confidence.is_some() && !knows {
-        let rule = model.spec.bridge.name();
-        return Err(usage(format!(
-            "--min-confidence: a {rule} bridge does not know how likely its links are; fit the model \
-             with --bridge posterior"
-        )));
-    }
+    let ask = Ask { min_confidence: args.min_confidence, level: args.level };
     let prediction = stages
-        .time("predict", || model.predict(direction, pool.rows.view()))
-        .with_context(|| format!("`{}`", args.rows.display()))?;
+        .time("predict", || model.predict_asked(direction, pool.rows.view(), ask))
+        .map_err(|error| match error {
+            Error::NoProbabilities { .. } => usage(format!("--min-confidence: {error}")),
+            error => anyhow!(error).context(format!("`{}`", args.rows.display())),
+        })?;
     let nearest = stages.time("nearest", || match args.nearest {
         0 => Ok(Vec::new()),
         n => model.nearest(direction, prediction.values.view(), n),
     })?;
 
-    let radii = args.level.map(|level| model.radii(direction, &prediction, level)).transpose()?;
-    let least = args.min_confidence.unwrap_or(0.0);
-    let unsure = |i: usize| knows && prediction.confidence(i).probability < least;
-    let status = |i: usize| match unsure(i) {
-        true => "unsure",
-        false => prediction.answer(i).status.name(),
-    };
-    let mut columns = explain(&pool, &prediction, knows, &status);
-    if let Some(radii) = radii {
-        columns.push(Column::new("radius", ColumnData::Number(radii)));
-    }
+    let mut columns = explain(&pool, &prediction);
     columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
-    let answered: Vec<bool> =
-        (0..prediction.len()).map(|i| prediction.answered(i) && !unsure(i)).collect();
-    let summary = Summary::of(&answered, &status);
+    let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
+    let summary = Summary::of(&answered, &prediction);
     let vector_only = args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
     if vector_only {
         columns.clear(); // an npy file holds one array
@@ -117,66 +101,51 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(answered: &[bool], status_of: &dyn Fn(usize) -> &'static str) -> Self {
+    fn of(answered: &[bool], prediction: &Prediction) -> Self {
         let mut status = std::collections::BTreeMap::new();
-        for i in 0..answered.len() {
-            *status.entry(status_of(i)).or_insert(0) += 1;
+        for why in prediction.explanations() {
+            *status.entry(why.status.name()).or_insert(0) += 1;
         }
         Self { rows: answered.len(), answered: answered.iter().filter(|a| **a).count(), status }
     }
 }
 
-/// The columns that say why a row is answered as it is, and how sure it is where the bridge `knows`.
-fn explain(
-    pool: &Pool,
-    prediction: &Prediction,
-    knows: bool,
-    status: &dyn Fn(usize) -> &'static str,
-) -> Vec<Column> {
-    let rows = 0..prediction.len();
+/// The columns that say why a row is answered as it is.
+fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
+    let why: Vec<Explanation<'_>> = prediction.explanations().collect();
     let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
-        Column::new(name, ColumnData::Text(rows.clone().map(f).collect()))
+        Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
     };
-    let integer = |name: &str, f: &dyn Fn(usize) -> Option<i64>| {
-        Column::new(name, ColumnData::Integer(rows.clone().map(f).collect()))
+    let integer = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<i64>| {
+        Column::new(name, ColumnData::Integer(why.iter().map(f).collect()))
+    };
+    let number = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<f64>| {
+        let values = why.iter().map(|w| f(w).unwrap_or(f64::NAN));
+        Column::new(name, ColumnData::Number(values.collect()))
     };
     let mut columns = vec![text("id", &|i| Some(pool.ids[i].clone()))];
     for carried in pool.texts.iter().filter(|c| !RESERVED.contains(&c.name.as_str())) {
         columns.push(text(&carried.name, &|i| carried.values[i].clone()));
     }
-    columns.push(integer("cluster", &|i| match prediction.clusters[i] {
-        NOISE => None,
-        cluster => Some(i64::from(cluster)),
-    }));
-    columns.push(integer("linked", &|i| match knows {
-        true => prediction.confidence(i).cluster.map(i64::from),
-        false => prediction.answer(i).targets.first().map(|t| i64::from(t.cluster)),
-    }));
-    if knows {
-        let likely = rows.clone().map(|i| prediction.confidence(i).probability).collect();
-        columns.push(Column::new("probability", ColumnData::Number(likely)));
+    columns.push(integer("cluster", &|w| w.cluster.map(i64::from)));
+    columns.push(integer("linked", &|w| w.linked.map(i64::from)));
+    if prediction.knows_probabilities() {
+        columns.push(number("probability", &|w| w.probability));
     }
-    let errors = rows.clone().map(|i| prediction.confidence(i).error).collect();
-    columns.push(Column::new("expected_error", ColumnData::Number(errors)));
-    let weights =
-        rows.clone().map(|i| prediction.answer(i).targets.first().map_or(f64::NAN, |t| t.weight));
-    columns.push(Column::new("weight", ColumnData::Number(weights.collect())));
+    columns.push(number("expected_error", &|w| Some(w.expected_error)));
+    columns.push(number("weight", &|w| w.weight()));
     columns.push(text("links", &|i| {
-        let targets = &prediction.answer(i).targets;
-        let seen = targets.iter().filter(|t| t.weight >= 0.001);
+        let links = why[i].links;
+        let seen = links.iter().filter(|t| t.weight >= 0.001);
         let shares = seen.map(|t| format!("{}:{:.3}", t.cluster, t.weight));
-        (targets.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
+        (links.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
     }));
-    columns.push(integer("support", &|i| Some(i64::from(prediction.answer(i).support))));
-    columns.push(text("status", &|i| Some(status(i).to_string())));
-    columns.push(text("answer", &|i| {
-        Some(match prediction.answer(i).source {
-            Source::Link => "link".to_string(),
-            Source::Nearest(cluster) => format!("nearest cluster {cluster}"),
-            Source::Mean => "mean".to_string(),
-            Source::Abstain => "abstain".to_string(),
-        })
-    }));
+    columns.push(integer("support", &|w| Some(i64::from(w.support))));
+    columns.push(text("status", &|i| Some(why[i].status.to_string())));
+    columns.push(text("answer", &|i| Some(why[i].source.to_string())));
+    if why.iter().any(|w| w.radius.is_some()) {
+        columns.push(number("radius", &|w| w.radius));
+    }
     columns
 }
 
@@ -202,11 +171,11 @@ fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) ->
     for rank in 0..n {
         let found = || nearest.iter().map(move |row| row.get(rank));
         let name = |what: &str| format!("nearest_{}_{what}", rank + 1);
-        let ids = found().map(|f| f.map(|f| side.names.id(f.row as usize))).collect();
+        let ids = found().map(|f| f.map(|f| side.names().id(f.row as usize))).collect();
         columns.push(Column::new(name("id"), ColumnData::Text(ids)));
         let distances = found().map(|f| f.map_or(f64::NAN, |f| f.distance)).collect();
         columns.push(Column::new(name("distance"), ColumnData::Number(distances)));
-        for carried in &side.names.texts {
+        for carried in &side.names().texts {
             let values = found().map(|f| f.map(|f| carried.values[f.row as usize].clone()));
             columns.push(Column::new(name(&carried.name), ColumnData::Text(values.collect())));
         }

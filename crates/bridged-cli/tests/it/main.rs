@@ -6,4 +6,5 @@ mod determinism;
 mod encode;
 mod journey;
 mod lab;
+mod settings;
 mod support;

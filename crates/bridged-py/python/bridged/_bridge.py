@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 
 import numpy as np
 
-#: What the rows of a cluster are called is cut to so many letters in the picture.
+#: What the rows of a cluster are called is cut to this many letters in the picture.
 _LETTERS = 36
+
+#: The columns of the table, in their order.
+_COLUMNS = (
+    "cluster",
+    "rows",
+    "pairs",
+    "support",
+    "linked",
+    "weight",
+    "probability",
+    "vote_share",
+    "status",
+    "answer",
+    "links",
+    "members",
+    "linked_members",
+)
 
 
 class Bridge(dict):
@@ -23,7 +41,8 @@ class Bridge(dict):
     support      how many of them voted for the link
     linked       the output cluster that it leads to; -1 for none
     weight       that cluster's share of the answer
-    confidence   the share of the pairs that voted for ``linked``
+    probability  how probable ``linked`` is, of the posterior bridge; NaN of the others
+    vote_share   the share of the pairs in the answering cluster that voted for ``linked``
     status       linked, tied, eliminated, outvoted, no evidence
     answer       link, nearest cluster N, mean, abstain
     links        all output clusters with their shares, where there are several
@@ -54,44 +73,24 @@ class Bridge(dict):
     def of(cls, native, about: dict, reverse: bool) -> Bridge:
         """From a native model and what it says about itself."""
         sides = ("y", "x") if reverse else ("x", "y")
-        route = about["bridge"]["{}_to_{}".format(*sides)]
-        votes = {}
-        for cell in about["votes"]:
-            votes[cell[sides[0]], cell[sides[1]]] = cell["pairs"]
 
         def members(side, cluster):
             rows = native.members(side, cluster, 6)
             return ", ".join(dict.fromkeys(native.titles(side, rows)))
 
-        lines = []
-        for cluster, (link, answer) in enumerate(zip(route["links"], route["answers"])):
-            targets = [(t["cluster"], t["weight"]) for t in answer["targets"]]
-            by, source = cluster, answer["source"]
-            if isinstance(source, dict):
-                by = source["nearest"]
-                source = f"nearest cluster {by}"
-            best = targets[0] if targets else (-1, float("nan"))
-            pairs_by = route["links"][by]["pairs"]
-            lines.append(
-                {
-                    "cluster": cluster,
-                    "rows": about[sides[0]]["sizes"][cluster],
-                    "pairs": link["pairs"],
-                    "support": answer["support"],
-                    "linked": best[0],
-                    "weight": best[1],
-                    "confidence": votes.get((by, best[0]), 0) / max(pairs_by, 1),
-                    "status": answer["status"].replace("-", " "),
-                    "answer": source,
-                    "links": " ".join(f"{c}:{w:.3f}" for c, w in targets) if len(targets) > 1 else "",
-                    "members": members(sides[0], cluster),
-                    "linked_members": members(sides[1], best[0]) if targets else "",
-                }
-            )
-        columns = {name: np.array([line[name] for line in lines]) for name in lines[0]} if lines else {}
+        lines, targets = json.loads(native.link_table(reverse)), []
+        for line in lines:
+            links = line["links"]
+            targets.append([tuple(link) for link in links])
+            line["links"] = " ".join(f"{c}:{w:.3f}" for c, w in links) if len(links) > 1 else ""
+            line["members"] = members(sides[0], line["cluster"])
+            line["linked_members"] = members(sides[1], line["linked"]) if links else ""
+            line["linked"] = line["linked"] if links else -1
+            for name in ("weight", "probability"):
+                line[name] = float("nan") if line[name] is None else line[name]
+        columns = {name: np.array([line[name] for line in lines]) for name in _COLUMNS} if lines else {}
         output = [(size, members(sides[1], b)) for b, size in enumerate(about[sides[1]]["sizes"])]
-        shares = [[(t["cluster"], t["weight"]) for t in a["targets"]] for a in route["answers"]]
-        return cls(columns, sides=sides, targets=shares, output=output)
+        return cls(columns, sides=sides, targets=targets, output=output)
 
     def __len__(self) -> int:
         """The number of input clusters."""
@@ -116,7 +115,7 @@ class Bridge(dict):
         return polars.DataFrame(dict(self))
 
     def __repr__(self) -> str:
-        names = [n for n in self if n not in ("weight", "confidence", "answer", "links")]
+        names = [n for n in self if n not in ("weight", "probability", "vote_share", "answer", "links")]
         cells = [[_cut(str(self[n][i]), 32) for n in names] for i in range(len(self))]
         widths = [max([len(n)] + [len(row[c]) for row in cells]) for c, n in enumerate(names)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in [names, *cells]]

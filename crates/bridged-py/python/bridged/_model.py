@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import numbers
 import os
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -30,38 +29,43 @@ class BridgedClustering(Runs, BaseEstimator):
     Each pool is clustered on its own; the pairs vote which cluster of y belongs to which cluster of
     x; a row is answered with the mean of the linked cluster. One fit serves both directions.
 
+    Every parameter that is ``None`` is what ``preset`` says.
+
     Parameters
     ----------
     n_clusters : int or None, default=None
         Clusters on each side; by default what ``cluster`` says, which is 8 unless set.
+    preset : str, default="default"
+        Where the parameters start: a name of ``bridged.catalogue()["presets"]``. ``"paper"`` is what
+        the paper ran.
     x_clusters, y_clusters : int or None, default=None
         Clusters of one side, if other than ``n_clusters``.
-    cluster : str or clustering, default="balanced"
-        How both sides are clustered: a name of ``bridged.catalogue()["clusterings"]``, or a
+    cluster : str, clustering or None, default=None
+        How both sides are clustered, balanced k-means by default: a name of ``bridged.catalogue()["clusterings"]``, or a
         clustering with its parameters, as in ``BalancedKMeans(size_min=3)``.
     x_cluster, y_cluster : str, clustering or None, default=None
         How one side is clustered, if other than ``cluster``.
-    scale : {"none", "standardize", "l2", "pca:N"}, default="none"
-        What is done to the rows before distances are taken.
+    scale : {"none", "standardize", "l2", "pca:N"} or None, default=None
+        What is done to the rows before distances are taken; nothing by default.
     x_scale, y_scale : str or None, default=None
         The same for one side.
-    bridge : str or dict, default="posterior"
-        How pairs become links: a name of ``bridged.catalogue()["bridges"]``, or a dict with the
+    bridge : str, dict or None, default=None
+        How pairs become links, by their posterior by default: a name of ``bridged.catalogue()["bridges"]``, or a dict with the
         name as ``rule`` and its parameters.
-    uncovered : {"mean", "nearest", "abstain"}, default="mean"
-        What is predicted for a cluster without a link.
+    uncovered : {"mean", "nearest", "abstain"} or None, default=None
+        What is predicted for a cluster without a link; the mean by default.
     refine : {"none", "supervised", "supervised-centroid", "residual"} or None, default=None
         Regression inside linked clusters, or of what the bridge leaves unexplained; by default
         ``"residual"`` with the posterior bridge, else ``"none"``.
-    alpha : float or "auto", default="auto"
-        How far predictions follow that regression, 0 to 1.
+    alpha : float, "auto" or None, default=None
+        How far predictions follow that regression, 0 to 1; by default as far as left-out pairs say.
     ridge : float or None, default=None
         Its penalty, in units of the cluster's mean squared radius; by default 4 for ``"residual"``,
         else 1.
-    pair_rows : {"pooled", "apart"}, default="pooled"
-        Whether the rows of the pairs are clustered with the pools, or only vote.
-    keep_rows : bool, default=True
-        Whether the model keeps both pools, to name the real rows nearest to a prediction.
+    pair_rows : {"pooled", "apart"} or None, default=None
+        Whether the rows of the pairs are clustered with the pools, as by default, or only vote.
+    keep_rows : bool or None, default=None
+        Whether the model keeps both pools, as by default, to name the real rows nearest to a prediction.
     random_state : int, RandomState or None, default=0
         Where random numbers come from. An integer is the seed of the ``bridged`` command.
     threads : int or None, default=None
@@ -102,7 +106,7 @@ class BridgedClustering(Runs, BaseEstimator):
     >>> model.predict_reverse([[49.0]]).round()
     array([[9., 8.]], dtype=float32)
     >>> why = model.predict([[0.2, 0.3]], details=True)
-    >>> str(why.status[0]), int(why.support[0]), float(why.confidence[0].round(2))
+    >>> str(why.status[0]), int(why.support[0]), float(why.probability[0].round(2))
     ('linked', 1, 0.99)
     >>> sorted(why.nearest(2).rows[0].tolist())
     [2, 3]
@@ -112,49 +116,34 @@ class BridgedClustering(Runs, BaseEstimator):
         self,
         n_clusters: int | None = None,
         *,
+        preset: str = "default",
         x_clusters: int | None = None,
         y_clusters: int | None = None,
-        cluster: str | Clusters = "balanced",
+        cluster: str | Clusters | None = None,
         x_cluster: str | Clusters | None = None,
         y_cluster: str | Clusters | None = None,
-        scale: str | None = "none",
+        scale: str | None = None,
         x_scale: str | None = None,
         y_scale: str | None = None,
-        bridge: str | dict[str, Any] = "posterior",
-        uncovered: Literal["mean", "nearest", "abstain"] = "mean",
+        bridge: str | dict[str, Any] | None = None,
+        uncovered: Literal["mean", "nearest", "abstain"] | None = None,
         refine: Literal["none", "supervised", "supervised-centroid", "residual"] | None = None,
-        alpha: float | Literal["auto"] = "auto",
+        alpha: float | Literal["auto"] | None = None,
         ridge: float | None = None,
-        pair_rows: Literal["pooled", "apart"] = "pooled",
-        keep_rows: bool = True,
+        pair_rows: Literal["pooled", "apart"] | None = None,
+        keep_rows: bool | None = None,
         random_state: Seed = 0,
         threads: int | None = None,
         progress: Progress = False,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.x_clusters = x_clusters
-        self.y_clusters = y_clusters
-        self.cluster = cluster
-        self.x_cluster = x_cluster
-        self.y_cluster = y_cluster
-        self.scale = scale
-        self.x_scale = x_scale
-        self.y_scale = y_scale
-        self.bridge = bridge
-        self.uncovered = uncovered
-        self.refine = refine
-        self.alpha = alpha
-        self.ridge = ridge
-        self.pair_rows = pair_rows
-        self.keep_rows = keep_rows
-        self.random_state = random_state
-        self.threads = threads
-        self.progress = progress
+        given = locals()
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
 
     @classmethod
     def paper(cls, n_clusters: int, **parameters: Any) -> Self:
-        """What the paper ran: balanced k-means with ten restarts, majority vote, no scaling."""
-        return cls(n_clusters, cluster="balanced", bridge="majority", **parameters)
+        """What the paper ran: balanced k-means by Lloyd's iteration, majority vote, no scaling."""
+        return cls(n_clusters, preset="paper", **parameters)
 
     def fit(
         self,
@@ -337,23 +326,15 @@ class BridgedClustering(Runs, BaseEstimator):
         return self._answer(self._known(rows, reverse), reverse, details, min_confidence)
 
     def _answer(self, rows, reverse, details, min_confidence):
-        asked = min_confidence is not None
-        if asked and not self._model.knows(reverse):
-            raise ValueError(
-                f"`min_confidence`: a {self._rule()[0]} bridge does not know how likely its links are; "
-                'fit with bridge="posterior"'
-            )
-        found = self._model.predict(reverse, rows, bool(details) or asked, self._host())
-        if not details and not asked:
+        least = None if min_confidence is None else float(min_confidence)
+        found = self._model.predict(reverse, rows, bool(details), least, self._host())
+        if not details:
             return found["value"]
-        prediction = Prediction.of(
+        return Prediction.of(
             found,
             lambda values, n: self._nearest(values, n, reverse),
             lambda level: self._model.ball(reverse, float(level)),
         )
-        if asked:
-            prediction = prediction.surer_than(min_confidence)
-        return prediction if details else prediction.value
 
     def _nearest(self, values, n, reverse):
         rows, distances = self._model.nearest(reverse, values, n, self._host())
@@ -361,58 +342,60 @@ class BridgedClustering(Runs, BaseEstimator):
         names = [self._model.titles(side, [int(r) for r in line if r >= 0]) for line in rows]
         return Neighbors(rows, distances, names)
 
-    def _rule(self) -> tuple[str, dict]:
-        """The bridge's name and settings."""
-        rule = {"rule": self.bridge} if isinstance(self.bridge, str) else dict(self.bridge)
-        return rule.pop("rule", "posterior"), rule
-
     def _spec(self) -> str:
-        """The core's parameters."""
-        name, rule = self._rule()
-        bridge = _native.bridge_spec(name, to_json(rule))
-        refine = json.loads(_native.refine_spec(self.refine, bridge))
-        refine["alpha"] = self.alpha if isinstance(self.alpha, str) else {"fixed": self.alpha}
-        if self.ridge is not None:
-            refine["ridge"] = self.ridge
-        if not isinstance(self.keep_rows, (bool, np.bool_)):
-            raise ValueError(f"`keep_rows` must be True or False, got {self.keep_rows!r}")
-        return to_json(
-            {
-                "x": self._side(self.x_cluster, self.x_clusters, self.x_scale),
-                "y": self._side(self.y_cluster, self.y_clusters, self.y_scale),
-                "bridge": json.loads(bridge),
-                "uncovered": self.uncovered,
-                "refine": refine,
-                "pair_rows": self.pair_rows,
-                "keep_rows": "yes" if self.keep_rows else "no",
-            }
-        )
-
-    def _side(self, cluster, k, scale):
-        cluster = self.cluster if cluster is None else cluster
-        k = self.n_clusters if k is None else k
-        if k is not None and (not isinstance(k, numbers.Integral) or k < 1):
-            raise ValueError(f"`n_clusters` must be at least 1, got {k!r}")
-        if isinstance(cluster, str):
-            method, settings = cluster, "{}"
-        elif isinstance(cluster, Runs) and hasattr(cluster, "_method"):
-            method, settings = cluster._method, cluster._settings()
-        else:
-            raise ValueError(f"`cluster` must be the name of a clustering or a clustering of bridged, got {cluster!r}")
-        spec = json.loads(_native.cluster_spec(method, settings, None if k is None else int(k)))
-        return {"cluster": spec, "scale": _scale(self.scale if scale is None else scale)}
+        """The core's parameters: the preset, changed by what was given."""
+        if not isinstance(self.preset, str):
+            raise ValueError(f"`preset` must be the name of a preset, got {self.preset!r}")
+        changes = {}
+        for name, key in KEYS.items():
+            value = getattr(self, name)
+            if value is not None:
+                changes[key] = _as_key(name, value)
+        try:
+            return _native.settings(self.preset, to_json(changes))
+        except (TypeError, ValueError) as error:
+            raise ValueError(_in_words_of_arguments(str(error))) from None
 
 
-def _scale(scale):
-    if scale is None:
-        return "none"
-    if isinstance(scale, str) and scale.startswith("pca:"):
-        number = scale.removeprefix("pca:")
-        if number.isdigit():
-            return {"pca": {"components": int(number)}}
-    elif scale in ("none", "standardize", "l2"):
-        return scale
-    raise ValueError(f"`scale` must be none, standardize, l2, or pca:N with a number N; got {scale!r}")
+#: The arguments of the constructor, and the keys of the core that they set.
+KEYS = {
+    "n_clusters": "clusters",
+    "x_clusters": "x.clusters",
+    "y_clusters": "y.clusters",
+    "cluster": "cluster",
+    "x_cluster": "x.cluster",
+    "y_cluster": "y.cluster",
+    "scale": "scale",
+    "x_scale": "x.scale",
+    "y_scale": "y.scale",
+    "bridge": "bridge",
+    "uncovered": "uncovered",
+    "refine": "refine",
+    "alpha": "refine.alpha",
+    "ridge": "refine.ridge",
+    "pair_rows": "pair_rows",
+    "keep_rows": "keep_rows",
+}
+
+
+def _as_key(name, value):
+    """The value of an argument as the core reads it."""
+    if isinstance(value, Runs):
+        if not hasattr(value, "_method"):
+            raise ValueError(f"`{name}` must be the name of a clustering or a clustering of bridged, got {value!r}")
+        return {"method": value._method, **json.loads(value._settings())}
+    if name == "bridge" and isinstance(value, dict):
+        return {"rule": "posterior", **value}
+    if name == "keep_rows" and not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`keep_rows` must be True or False, got {value!r}")
+    return value
+
+
+def _in_words_of_arguments(message: str) -> str:
+    """An error of the core with the arguments that its keys stand for."""
+    for name, key in KEYS.items():
+        message = message.replace(f"`{key}`", f"`{name}`")
+    return message
 
 
 def load(path: str | os.PathLike[str]) -> BridgedClustering:

@@ -21,7 +21,7 @@ class Neighbors(NamedTuple):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions with the reasons for them, one entry a row.
+    """Predictions with the reasons for them, one entry per row.
 
     Attributes
     ----------
@@ -33,10 +33,12 @@ class Prediction:
         The output cluster that it is answered with; -1 without a link.
     weight : ndarray of float64
         That cluster's share of the answer: 1, or less where several are blended.
-    confidence : ndarray of float64
-        The probability that the output lies in ``linked``, of the posterior bridge. Of the other
-        bridges the share of the pairs in the answering cluster that voted for it; 0 without one.
-        A share of few votes is no probability: see ``support``.
+    probability : ndarray of float64
+        The probability that the output lies in ``linked``, of the posterior bridge; NaN of bridges
+        that do not know it.
+    vote_share : ndarray of float64
+        The share of the pairs in the answering cluster that voted for ``linked``; 0 without one. A
+        share of few votes is no probability: see ``support``.
     expected_error : ndarray of float64
         The expected squared error of an entry of ``value``.
     support : ndarray of uint32
@@ -52,7 +54,8 @@ class Prediction:
     cluster: np.ndarray
     linked: np.ndarray
     weight: np.ndarray
-    confidence: np.ndarray
+    probability: np.ndarray
+    vote_share: np.ndarray
     expected_error: np.ndarray
     support: np.ndarray
     status: np.ndarray
@@ -76,8 +79,8 @@ class Prediction:
         return self.source != "abstain"
 
     def surer_than(self, least: float) -> Prediction:
-        """The same, abstaining where ``confidence`` is below ``least``."""
-        unsure = self.confidence < least
+        """The same, abstaining where ``probability`` is below ``least``."""
+        unsure = self.probability < least
         return replace(
             self,
             value=np.where(unsure[:, None], np.float32(np.nan), self.value),
@@ -113,5 +116,5 @@ class Prediction:
         return polars.DataFrame(self._columns())
 
     def _columns(self):
-        names = ("cluster", "linked", "weight", "confidence", "expected_error", "support", "status", "source")
+        names = ("cluster", "linked", "weight", "probability", "vote_share", "expected_error", "support", "status", "source")
         return {name: getattr(self, name) for name in names}

@@ -9,7 +9,8 @@
 //! no vote: that is no evidence, and no link is made of it — but where exactly one cluster is left
 //! on each side of a square problem, one-to-one itself is the evidence. O(k³).
 
-use super::{Bridge, BridgeRule, Cell, Link, LinkStatus, Target, Votes};
+use super::{Bridge, BridgeRule, Link, LinkStatus, Target, VoteCount, Votes};
+use crate::Error;
 use bridged_math::assignment::{Goal, assign};
 use serde::{Deserialize, Serialize};
 
@@ -22,15 +23,18 @@ use serde::{Deserialize, Serialize};
 /// // Both input clusters prefer output 0; one-to-one gives it to the one with more votes.
 /// let pairs = vec![vote(0, 0), vote(0, 0), vote(0, 0), vote(1, 0), vote(1, 0), vote(1, 1)];
 /// let votes = Votes::hard(pairs, vec![6, 6, 6], vec![6, 6, 6]);
-/// let bridge = Hungarian.link(&votes);
+/// let bridge = Hungarian.link(&votes)?;
 /// assert_eq!(bridge.best(), [Some(0), Some(1), Some(2)]);
 /// assert_eq!(bridge.links[2].status, LinkStatus::Eliminated);   // no vote, but one place left
+/// # Ok::<(), bridged::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hungarian;
 
+crate::limits!(Hungarian {});
+
 impl BridgeRule for Hungarian {
-    fn link(&self, votes: &Votes) -> Bridge {
+    fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         let (kx, ky) = (votes.x_sizes.len(), votes.y_sizes.len());
         let side = kx.max(ky); // padded to a square: a place in the padding is no link
         let rows = votes.rows();
@@ -45,7 +49,7 @@ impl BridgeRule for Hungarian {
         let mut links: Vec<Link> = Vec::with_capacity(kx);
         for (x, row) in rows.iter().enumerate() {
             let place = matching.row_to_col[x].expect("a square problem matches every row");
-            let winners: Vec<Cell> = row
+            let winners: Vec<VoteCount> = row
                 .iter()
                 .filter(|c| match decided[x] {
                     true => c.y as usize == place,
@@ -56,12 +60,12 @@ impl BridgeRule for Hungarian {
             links.push(decide(row, &winners, unique[x]));
         }
         eliminate(&mut links, ky);
-        Bridge::of(links)
+        Ok(Bridge::of(links))
     }
 }
 
 /// Whether some best matching contains the cell: taking it out of the problem costs its own value.
-fn is_optimal(values: &[f64], side: usize, cell: &Cell, best: f64) -> bool {
+fn is_optimal(values: &[f64], side: usize, cell: &VoteCount, best: f64) -> bool {
     let (x, y) = (cell.x as usize, cell.y as usize);
     let rest: Vec<f64> = (0..side * side)
         .filter(|at| at / side != x && at % side != y)
@@ -72,7 +76,7 @@ fn is_optimal(values: &[f64], side: usize, cell: &Cell, best: f64) -> bool {
 }
 
 /// Less than one vote over all links together: evidence first, then the size of the clusters.
-fn preference(cell: &Cell, votes: &Votes) -> f64 {
+fn preference(cell: &VoteCount, votes: &Votes) -> f64 {
     let total: f64 = votes.pairs.iter().map(|p| p.evidence()).sum();
     let rows = |sizes: &[u32]| sizes.iter().map(|&s| f64::from(s)).sum::<f64>();
     let size = f64::from(votes.x_sizes[cell.x as usize]) / rows(&votes.x_sizes)
@@ -81,7 +85,7 @@ fn preference(cell: &Cell, votes: &Votes) -> f64 {
     0.5 * evidence + 1e-6 * size
 }
 
-fn square(rows: &[Vec<Cell>], side: usize, value: impl Fn(&Cell) -> f64) -> Vec<f64> {
+fn square(rows: &[Vec<VoteCount>], side: usize, value: impl Fn(&VoteCount) -> f64) -> Vec<f64> {
     let mut matrix = vec![0.0; side * side];
     for cell in rows.iter().flatten() {
         matrix[cell.x as usize * side + cell.y as usize] = value(cell);
@@ -89,7 +93,7 @@ fn square(rows: &[Vec<Cell>], side: usize, value: impl Fn(&Cell) -> f64) -> Vec<
     matrix
 }
 
-fn decide(row: &[Cell], winners: &[Cell], unique: bool) -> Link {
+fn decide(row: &[VoteCount], winners: &[VoteCount], unique: bool) -> Link {
     let pairs = row.iter().map(|c| c.count).sum();
     match (winners, pairs) {
         ([], 0) => Link::none(LinkStatus::NoEvidence, 0),
@@ -131,14 +135,14 @@ mod tests {
 
     #[test]
     fn an_output_cluster_is_never_linked_twice() {
-        let bridge = Hungarian.link(&votes(3, 4, &[(0, 1), (0, 1), (1, 1), (2, 3)]));
+        let bridge = Hungarian.link(&votes(3, 4, &[(0, 1), (0, 1), (1, 1), (2, 3)])).unwrap();
         assert_eq!(bridge.best(), [Some(1), None, Some(3)]);
         assert_eq!(bridge.links[1].status, LinkStatus::Outvoted);
     }
 
     #[test]
     fn with_more_input_than_output_clusters_some_stay_without_a_link() {
-        let bridge = Hungarian.link(&votes(3, 1, &[(0, 0), (1, 0), (1, 0)]));
+        let bridge = Hungarian.link(&votes(3, 1, &[(0, 0), (1, 0), (1, 0)])).unwrap();
         assert_eq!(bridge.best(), [None, Some(0), None]);
         assert_eq!(bridge.links[0].status, LinkStatus::Outvoted);
         assert_eq!(bridge.links[2].status, LinkStatus::NoEvidence);
@@ -146,9 +150,9 @@ mod tests {
 
     #[test]
     fn an_exchange_that_costs_no_vote_is_a_tie() {
-        let bridge = Hungarian.link(&votes(2, 2, &[(0, 0), (0, 1), (1, 0), (1, 1)]));
+        let bridge = Hungarian.link(&votes(2, 2, &[(0, 0), (0, 1), (1, 0), (1, 1)])).unwrap();
         assert!(bridge.links.iter().all(|l| l.status == LinkStatus::Tied && l.targets.len() == 2));
-        let bridge = Hungarian.link(&votes(2, 2, &[(0, 0), (1, 1)]));
+        let bridge = Hungarian.link(&votes(2, 2, &[(0, 0), (1, 1)])).unwrap();
         assert!(bridge.links.iter().all(|l| l.status == LinkStatus::Linked));
     }
 }

@@ -8,7 +8,8 @@
 //! names the mechanism without a formula; this is the reading that uses a margin for what a margin
 //! measures. Where all of a cluster's pairs lie on borders, their number decides. O(pairs).
 
-use super::{Bridge, BridgeRule, Cell, Votes, decide, largest};
+use super::{Bridge, BridgeRule, VoteCount, Votes, decide, largest};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// The output cluster with the most evidence.
@@ -19,18 +20,21 @@ use serde::{Deserialize, Serialize};
 /// let vote = |x, y, x_depth| PairVote { x, y, x_depth, y_depth: 1.0 };
 /// let pairs = vec![vote(0, 1, 0.1), vote(0, 1, 0.1), vote(0, 0, 0.9)];
 /// let votes = Votes::hard(pairs, vec![5], vec![5, 5]);
-/// assert_eq!(Margin.link(&votes).best(), [Some(0)]);   // one clear pair beats two doubtful ones
+/// assert_eq!(Margin.link(&votes)?.best(), [Some(0)]);   // one clear pair beats two doubtful ones
+/// # Ok::<(), bridged::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margin;
 
+crate::limits!(Margin {});
+
 impl BridgeRule for Margin {
-    fn link(&self, votes: &Votes) -> Bridge {
-        let link = |row: &Vec<Cell>| {
+    fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
+        let link = |row: &Vec<VoteCount>| {
             let winners = largest(&largest(row, |c| c.evidence), |c| f64::from(c.count));
             decide(row, &winners, votes)
         };
-        Bridge::of(votes.rows().iter().map(link).collect())
+        Ok(Bridge::of(votes.rows().iter().map(link).collect()))
     }
 }
 
@@ -43,6 +47,6 @@ mod tests {
     fn pairs_on_borders_are_counted() {
         let mut v = votes(1, 2, &[(0, 1), (0, 0), (0, 1)]);
         v.pairs.iter_mut().for_each(|p| p.x_depth = 0.0);
-        assert_eq!(Margin.link(&v).best(), [Some(1)]);
+        assert_eq!(Margin.link(&v).unwrap().best(), [Some(1)]);
     }
 }

@@ -20,16 +20,18 @@ pub use majority::Majority;
 pub use margin::Margin;
 pub use posterior::{Means, Posterior};
 pub use soft::Soft;
-pub use votes::{Cell, PairVote, Votes, depth};
+pub use votes::{PairVote, VoteCount, Votes, depth};
 
+use crate::Error;
 use crate::cluster::Entry;
+use crate::settings::{BadParameter, Check, Limits};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
 
 /// Decides the links of one direction. The reverse direction is the rule on [`Votes::flip`].
-pub trait BridgeRule: Debug + Send + Sync {
+pub trait BridgeRule: Check + Debug + Send + Sync {
     /// One link for each input cluster.
-    fn link(&self, votes: &Votes) -> Bridge;
+    fn link(&self, votes: &Votes) -> Result<Bridge, Error>;
 
     /// How predictions read its links.
     fn reading(&self) -> Reading {
@@ -38,18 +40,28 @@ pub trait BridgeRule: Debug + Send + Sync {
 
     /// The links, and what each of `pairs` would be answered without it: a weight for every output
     /// cluster, or nothing where the others say nothing.
-    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> Result<LinkedHeldOut, Error> {
         let held_out = pairs.iter().map(|&pair| {
-            let links = self.link(&votes.without(pair)).links;
+            let links = self.link(&votes.without(pair))?.links;
             let link = links.get(votes.pairs[pair].x as usize);
             let targets = link.map_or(&[][..], |l| &l.targets);
             let mut shares = vec![0.0; if targets.is_empty() { 0 } else { votes.y_sizes.len() }];
             targets.iter().for_each(|t| shares[t.cluster as usize] = t.weight);
-            shares
+            Ok(shares)
         });
-        let held_out = held_out.collect();
-        (self.link(votes), held_out)
+        let held_out = held_out.collect::<Result<_, Error>>()?;
+        Ok(LinkedHeldOut { bridge: self.link(votes)?, held_out })
     }
+}
+
+/// The links, and what each of some pairs is answered by the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkedHeldOut {
+    /// The links by all pairs.
+    pub bridge: Bridge,
+    /// For each of the pairs the weights of the output clusters without it; empty where the others
+    /// say nothing.
+    pub held_out: Vec<Vec<f64>>,
 }
 
 /// How predictions read the links of a bridge.
@@ -66,6 +78,29 @@ pub enum Reading {
         /// What stands for an output cluster.
         means: Means,
     },
+}
+
+impl Reading {
+    /// τ of soft memberships; `None` where a row is in one cluster.
+    pub fn temperature(self) -> Option<f64> {
+        match self {
+            Reading::Cluster => None,
+            Reading::Mixture { temperature, .. } => Some(temperature),
+        }
+    }
+
+    /// What stands for an output cluster.
+    pub fn means(self) -> Means {
+        match self {
+            Reading::Cluster => Means::Plain,
+            Reading::Mixture { means, .. } => means,
+        }
+    }
+
+    /// Whether rows are answered by the links of several clusters.
+    pub fn is_mixture(self) -> bool {
+        self != Reading::Cluster
+    }
 }
 
 /// The links of every input cluster.
@@ -150,7 +185,7 @@ impl Link {
     }
 
     /// A link shared equally by the given cells of one input cluster with `pairs` votes.
-    fn shared(winners: &[Cell], status: LinkStatus, pairs: u32) -> Self {
+    fn shared(winners: &[VoteCount], status: LinkStatus, pairs: u32) -> Self {
         let weight = 1.0 / winners.len() as f64;
         let targets = winners.iter().map(|c| Target { cluster: c.y, weight }).collect();
         Self { targets, status, support: winners.iter().map(|c| c.count).sum(), pairs }
@@ -195,8 +230,18 @@ macro_rules! bridges {
             }
         }
 
+        impl Check for BridgeSpec {
+            fn limits(&self) -> &'static [(&'static str, Limits)] {
+                match self { $(Self::$variant(rule) => rule.limits(),)+ }
+            }
+
+            fn check(&self) -> Result<(), BadParameter> {
+                match self { $(Self::$variant(rule) => rule.check(),)+ }
+            }
+        }
+
         impl BridgeRule for BridgeSpec {
-            fn link(&self, votes: &Votes) -> Bridge {
+            fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
                 match self { $(Self::$variant(rule) => rule.link(votes),)+ }
             }
 
@@ -204,7 +249,7 @@ macro_rules! bridges {
                 match self { $(Self::$variant(rule) => rule.reading(),)+ }
             }
 
-            fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+            fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> Result<LinkedHeldOut, Error> {
                 match self { $(Self::$variant(rule) => rule.link_held_out(votes, pairs),)+ }
             }
         }
@@ -231,18 +276,18 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 /// The cells whose `key` is the largest, up to rounding.
-fn largest(cells: &[Cell], key: impl Fn(&Cell) -> f64) -> Vec<Cell> {
+fn largest(cells: &[VoteCount], key: impl Fn(&VoteCount) -> f64) -> Vec<VoteCount> {
     let top = cells.iter().map(&key).fold(f64::NEG_INFINITY, f64::max);
     cells.iter().filter(|c| same(key(c), top)).copied().collect()
 }
 
 /// Breaks a tie by evidence, then by the size of the output cluster; what is still equal stays.
-fn break_tie(cells: &[Cell], y_sizes: &[u32]) -> Vec<Cell> {
+fn break_tie(cells: &[VoteCount], y_sizes: &[u32]) -> Vec<VoteCount> {
     largest(&largest(cells, |c| c.evidence), |c| f64::from(y_sizes[c.y as usize]))
 }
 
 /// The link of an input cluster whose votes are `row`, of which `winners` are the best.
-fn decide(row: &[Cell], winners: &[Cell], votes: &Votes) -> Link {
+fn decide(row: &[VoteCount], winners: &[VoteCount], votes: &Votes) -> Link {
     let pairs = row.iter().map(|c| c.count).sum();
     match winners.len() {
         0 => Link::none(LinkStatus::NoEvidence, pairs),
@@ -275,7 +320,7 @@ mod tests {
         // The published code sends such a cluster to output cluster 0. What the votes leave open
         // is shared by all that are left, or there is no link.
         for rule in all_rules() {
-            let bridge = rule.link(&votes(4, 4, &[(0, 3), (1, 2)]));
+            let bridge = rule.link(&votes(4, 4, &[(0, 3), (1, 2)])).unwrap();
             for empty in [2, 3] {
                 let link = &bridge.links[empty];
                 if rule.reading() == Reading::Cluster {
@@ -298,7 +343,7 @@ mod tests {
             let pairs = raw.iter().map(|&(x, y, x_depth, y_depth)| PairVote { x: x % kx as u32, y: y % ky as u32, x_depth, y_depth }).collect();
             let v = Votes::hard(pairs, vec![10; kx], (0..ky as u32).map(|j| 10 + j).collect());
             for rule in all_rules() {
-                let bridge = rule.link(&v);
+                let bridge = rule.link(&v).unwrap();
                 prop_assert_eq!(bridge.links.len(), kx);
                 for (x, link) in bridge.links.iter().enumerate() {
                     prop_assert!(link.targets.iter().all(|t| (t.cluster as usize) < ky && t.weight > 0.0));
@@ -312,7 +357,7 @@ mod tests {
                 // The order of the pairs does not matter.
                 let reversed = v.pairs.iter().rev().copied().collect();
                 let reversed = Votes::hard(reversed, v.x_sizes.clone(), v.y_sizes.clone());
-                prop_assert_eq!(&rule.link(&reversed), &bridge);
+                prop_assert_eq!(&rule.link(&reversed).unwrap(), &bridge);
                 // Nor does the numbering of the output clusters.
                 let renumber = |y: u32| (y + turn) % ky as u32;
                 let pairs = v.pairs.iter().map(|p| PairVote { y: renumber(p.y), ..*p }).collect();
@@ -320,7 +365,7 @@ mod tests {
                 for y in 0..ky as u32 {
                     y_sizes[renumber(y) as usize] = v.y_sizes[y as usize];
                 }
-                let turned = rule.link(&Votes::hard(pairs, v.x_sizes.clone(), y_sizes));
+                let turned = rule.link(&Votes::hard(pairs, v.x_sizes.clone(), y_sizes)).unwrap();
                 for (a, b) in bridge.links.iter().zip(&turned.links) {
                     let mut from: Vec<u32> = a.targets.iter().map(|t| renumber(t.cluster)).collect();
                     let mut to: Vec<u32> = b.targets.iter().map(|t| t.cluster).collect();

@@ -5,6 +5,7 @@
 //! ```
 
 use super::{Bridge, BridgeRule, Link, LinkStatus, Target, Votes};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// All output clusters with a vote, by share.
@@ -14,15 +15,18 @@ use serde::{Deserialize, Serialize};
 ///
 /// let vote = |x, y| PairVote { x, y, x_depth: 1.0, y_depth: 1.0 };
 /// let votes = Votes::hard(vec![vote(0, 1), vote(0, 1), vote(0, 0), vote(0, 1)], vec![9], vec![4, 5]);
-/// let targets = &Soft.link(&votes).links[0].targets;
+/// let targets = &Soft.link(&votes)?.links[0].targets;
 /// assert_eq!((targets[0].cluster, targets[0].weight), (1, 0.75));
 /// assert_eq!((targets[1].cluster, targets[1].weight), (0, 0.25));
+/// # Ok::<(), bridged::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Soft;
 
+crate::limits!(Soft {});
+
 impl BridgeRule for Soft {
-    fn link(&self, votes: &Votes) -> Bridge {
+    fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         let links = votes.rows().into_iter().map(|mut row| {
             let pairs: u32 = row.iter().map(|c| c.count).sum();
             if pairs == 0 {
@@ -35,6 +39,6 @@ impl BridgeRule for Soft {
                 row.iter().map(|c| Target { cluster: c.y, weight: weight(c.count) }).collect();
             Link { targets, status: LinkStatus::Linked, support: pairs, pairs }
         });
-        Bridge::of(links.collect())
+        Ok(Bridge::of(links.collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! What the pairs say: each names an input cluster, an output cluster, and how deep it sits in both.
 
-use crate::blur::Members;
+use crate::cluster::Memberships;
 use crate::cluster::NOISE;
 use bridged_math::Matrix;
 use bridged_math::distance::squared_distance;
@@ -35,14 +35,14 @@ pub struct Votes {
     /// Rows in each output cluster.
     pub y_sizes: Vec<u32>,
     /// How the inputs of the pairs belong to the input clusters.
-    pub x_members: Members,
+    pub x_members: Memberships,
     /// How their outputs belong to the output clusters.
-    pub y_members: Members,
+    pub y_members: Memberships,
 }
 
 /// All votes from one input cluster to one output cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cell {
+pub struct VoteCount {
     /// The input cluster.
     pub x: u32,
     /// The output cluster.
@@ -56,8 +56,8 @@ pub struct Cell {
 impl Votes {
     /// Votes of pairs that belong to their clusters alone.
     pub fn hard(pairs: Vec<PairVote>, x_sizes: Vec<u32>, y_sizes: Vec<u32>) -> Self {
-        let x_members = Members::hard(pairs.iter().map(|p| p.x), &x_sizes);
-        let y_members = Members::hard(pairs.iter().map(|p| p.y), &y_sizes);
+        let x_members = Memberships::hard(pairs.iter().map(|p| p.x), &x_sizes);
+        let y_members = Memberships::hard(pairs.iter().map(|p| p.y), &y_sizes);
         Self { pairs, x_sizes, y_sizes, x_members, y_members }
     }
 
@@ -100,7 +100,7 @@ impl Votes {
 
     /// The cells that hold a vote, by input then output cluster; pairs that are noise on either
     /// side have no say.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn cells(&self) -> Vec<VoteCount> {
         let mut votes: Vec<&PairVote> =
             self.pairs.iter().filter(|p| p.x != NOISE && p.y != NOISE).collect();
         // Within a cell by evidence, so that its sum does not depend on the order of the pairs.
@@ -109,7 +109,7 @@ impl Votes {
         });
         votes
             .chunk_by(|a, b| (a.x, a.y) == (b.x, b.y))
-            .map(|cell| Cell {
+            .map(|cell| VoteCount {
                 x: cell[0].x,
                 y: cell[0].y,
                 count: cell.len() as u32,
@@ -119,7 +119,7 @@ impl Votes {
     }
 
     /// The cells of each input cluster.
-    pub fn rows(&self) -> Vec<Vec<Cell>> {
+    pub fn rows(&self) -> Vec<Vec<VoteCount>> {
         let mut rows = vec![Vec::new(); self.x_sizes.len()];
         for cell in self.cells() {
             rows[cell.x as usize].push(cell);

@@ -18,10 +18,11 @@
 //! Ward 1963; Müllner 2011. As scikit-learn's `AgglomerativeClustering` without connectivity.
 
 use super::assign::AssignRule;
-use super::clustering::{check, means_of, relabel_by_first_appearance, unit_rows};
+use super::clustering::{check_shape, means_of, relabel_by_first_appearance, unit_rows};
 use super::forest::Forest;
 use super::ward::{Merge, ward};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Metric};
+use crate::settings::Limits;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Cancelled, MatrixRef, Seed, Stage, Watch};
 use rayon::prelude::*;
@@ -79,14 +80,16 @@ const MEMORY_LIMIT: u64 = 8 << 30;
 /// Up to this many rows, distances are held in double precision (1 GB).
 const DOUBLE_LIMIT: usize = 16_384;
 
+crate::limits!(Agglomerative { k: Limits::at_least(1) });
+
 impl Clusterer for Agglomerative {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
+        check_shape(x, self.k)?;
         let n = x.rows();
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(n, x.cols(), &seen).expect("the metric keeps the shape");

@@ -23,9 +23,10 @@ mod lloyd;
 mod pull;
 
 use super::assign::AssignRule;
-use super::clustering::{check, unit_rows};
+use super::clustering::{check_shape, unit_rows};
 use super::kmeans::{Run, Scatter};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
+use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::transport::{Bounds, Transport};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use lloyd::{Lloyd, Trial};
@@ -107,14 +108,23 @@ const SIDE_BY_SIDE: usize = 4_000_000;
 /// Groups of restarts that advance side by side.
 const GROUPS: usize = 2;
 
+crate::limits!(BalancedKMeans {
+    k: Limits::at_least(1),
+    min_size: Limits::at_least(0),
+    max_size: Limits::at_least(1),
+    max_iter: ITERATIONS,
+    tol: TOLERANCE,
+    restarts: RESTARTS,
+});
+
 impl Clusterer for BalancedKMeans {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
+        check_shape(x, self.k)?;
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
@@ -305,17 +315,16 @@ mod tests {
     #[test]
     fn impossible_sizes_are_refused() {
         let x = Matrix::zeros(10, 1);
-        for (min_size, max_size) in [
-            (Some(4), None),
-            (None, Some(3)),
-            (Some(4), Some(2)),
-            (Some(usize::MAX), None),
-            (None, Some(0)),
-        ] {
+        for (min_size, max_size) in
+            [(Some(4), None), (None, Some(3)), (Some(4), Some(2)), (Some(usize::MAX), None)]
+        {
             let spec = BalancedKMeans { k: 3, min_size, max_size, ..BalancedKMeans::default() };
             let error = spec.fit(x.view(), Seed(0), &Silent).unwrap_err();
             assert!(matches!(error, ClusterError::BadSizes { rows: 10, k: 3, .. }), "{error}");
         }
+        let none = BalancedKMeans { k: 3, max_size: Some(0), ..BalancedKMeans::default() };
+        let error = none.fit(x.view(), Seed(0), &Silent).unwrap_err().to_string();
+        assert_eq!(error, "`max_size` must be a whole number of at least 1, got 0");
     }
 
     #[test]

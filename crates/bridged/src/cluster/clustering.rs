@@ -92,8 +92,8 @@ impl Clustering {
     }
 }
 
-/// What every algorithm checks first: rows, columns, finite numbers, 1 ≤ k ≤ rows.
-pub(crate) fn check(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError> {
+/// What every algorithm needs of the shape of its rows: some rows, some columns, 1 ≤ k ≤ rows.
+pub(crate) fn check_shape(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError> {
     if x.rows() == 0 {
         return Err(ClusterError::NoRows);
     }
@@ -103,6 +103,11 @@ pub(crate) fn check(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError> {
     if k == 0 || k > x.rows() {
         return Err(ClusterError::BadK { k, rows: x.rows() });
     }
+    Ok(())
+}
+
+/// What every algorithm needs of the numbers: none is NaN or infinite.
+pub(crate) fn check_finite(x: MatrixRef<'_>) -> Result<(), ClusterError> {
     match x.first_non_finite() {
         Some((row, column)) => Err(ClusterError::NotFinite { row, column }),
         None => Ok(()),

@@ -15,9 +15,10 @@
 //! Ester, Kriegel, Sander & Xu 1996; Schubert et al. 2017.
 
 use super::assign::AssignRule;
-use super::clustering::{check, relabel_by_first_appearance};
+use super::clustering::{check_shape, relabel_by_first_appearance};
 use super::forest::Forest;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Metric, NOISE};
+use crate::settings::{Limits, Number};
 use bridged_math::chunks::map_blocks;
 use bridged_math::neighbors::{Neighbors, Own};
 use bridged_math::{Cancelled, MatrixRef, Seed, Stage, Watch};
@@ -99,22 +100,29 @@ impl Default for Dbscan {
 /// Rows between two reports of progress.
 const SLAB: usize = 8192;
 
+impl Number for Eps {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Eps::Auto => None,
+            Eps::Distance(eps) => Some(*eps),
+        }
+    }
+}
+
+crate::limits!(Dbscan { eps: Limits::Above(0.0, 1e30), min_samples: Limits::at_least(1) });
+
 impl Clusterer for Dbscan {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, 1)?;
-        if self.min_samples == 0 {
-            let name = "min_samples";
-            return Err(ClusterError::BadParameter { name, need: "at least 1", got: 0.0 });
-        }
+        check_shape(x, 1)?;
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("the metric keeps the shape");
         let neighbors = Neighbors::new(rows);
-        let radius = self.radius(&neighbors)?;
+        let radius = self.radius(&neighbors);
 
         let near = Within { neighbors: &neighbors, radius };
         let Dense { core, labels, k } = dense_regions(&near, x.rows(), self.min_samples, watch)?;
@@ -137,15 +145,12 @@ impl Clusterer for Dbscan {
 
 impl Dbscan {
     /// `eps` as a distance between the rows that the metric sees.
-    fn radius(&self, neighbors: &Neighbors<'_>) -> Result<f64, ClusterError> {
+    fn radius(&self, neighbors: &Neighbors<'_>) -> f64 {
         match (self.eps, self.metric) {
-            (Eps::Distance(eps), _) if !(eps > 0.0 && eps.is_finite()) => {
-                Err(ClusterError::BadParameter { name: "eps", need: "a number above 0", got: eps })
-            }
-            (Eps::Distance(eps), Metric::Euclidean) => Ok(eps),
+            (Eps::Distance(eps), Metric::Euclidean) => eps,
             // ‖u − v‖² = 2 (1 − u·v) for rows of unit length.
-            (Eps::Distance(eps), Metric::Cosine) => Ok((2.0 * eps).sqrt()),
-            (Eps::Auto, _) => Ok(elbow(&self.neighbor_distances(neighbors))),
+            (Eps::Distance(eps), Metric::Cosine) => (2.0 * eps).sqrt(),
+            (Eps::Auto, _) => elbow(&self.neighbor_distances(neighbors)),
         }
     }
 
@@ -424,7 +429,7 @@ mod tests {
              `min_samples`"
         );
         let error = fit(&x, Eps::Distance(-1.0), 3).unwrap_err();
-        assert_eq!(error.to_string(), "`eps` must be a number above 0, got -1");
+        assert_eq!(error.to_string(), "`eps` must be above 0 and at most 1e30, got -1");
         assert!(fit(&x, Eps::Distance(1.0), 0).is_err());
     }
 

@@ -1,5 +1,6 @@
 //! What can go wrong while clustering, each with what to do about it.
 
+use crate::settings::BadParameter;
 use bridged_math::Cancelled;
 use thiserror::Error;
 
@@ -59,16 +60,9 @@ pub enum ClusterError {
         /// Columns needed.
         cols: usize,
     },
-    /// A parameter out of its range.
-    #[error("`{name}` must be {need}, got {got}")]
-    BadParameter {
-        /// The parameter.
-        name: &'static str,
-        /// What it must be.
-        need: &'static str,
-        /// What it was.
-        got: f64,
-    },
+    /// A parameter out of its limits.
+    #[error(transparent)]
+    BadParameter(#[from] BadParameter),
     /// The data does not allow it.
     #[error("{0}")]
     Unfit(String),

@@ -23,11 +23,12 @@
 //! Dempster, Laird & Rubin 1977; as `sklearn.mixture.GaussianMixture`.
 
 use super::assign::AssignRule;
-use super::clustering::{check, relabel_by_first_appearance};
+use super::clustering::{check_shape, relabel_by_first_appearance};
 use super::gaussian::{Densities, Gaussian, log_sum_exp};
 use super::moments::Moments;
 use super::single::Single;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans};
+use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::chunks::map_blocks_mut;
 use bridged_math::distance::nearest;
 use bridged_math::linalg::{cholesky, invert_lower, scatter};
@@ -106,26 +107,26 @@ const LEAST_ROUGH_GAIN: f64 = 1e-6;
 /// A component with fewer rows than this has lost all weight.
 const LEAST_COUNT: f64 = 1e-6;
 
+crate::limits!(GaussianMixture {
+    k: Limits::at_least(1),
+    max_iter: ITERATIONS,
+    tol: TOLERANCE,
+    restarts: RESTARTS,
+    variance_floor: Limits::Above(0.0, 1e6),
+});
+
 impl Clusterer for GaussianMixture {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
-        if self.variance_floor <= 0.0 || !self.variance_floor.is_finite() {
-            let got = self.variance_floor;
-            return Err(ClusterError::BadParameter {
-                name: "variance_floor",
-                need: "above 0",
-                got,
-            });
-        }
+        check_shape(x, self.k)?;
         if x.cols() == 1 && self.covariance == Covariance::Full {
             // On one column the two are the same, and the diagonal is the faster.
             let diagonal = Self { covariance: Covariance::Diagonal, ..self.clone() };
-            return diagonal.fit(x, seed, watch);
+            return diagonal.cluster(x, seed, watch);
         }
         let restarts = self.init.useful_restarts(self.restarts);
         let stage = Stage::begin(watch, "gmm", Some(u64::from(restarts * self.max_iter)))?;
@@ -214,7 +215,7 @@ impl GaussianMixture {
             restarts: 1,
             ..KMeans::default()
         };
-        Ok(start.fit(x, seed, watch)?.labels)
+        Ok(start.cluster(x, seed, watch)?.labels)
     }
 
     fn run(
@@ -550,7 +551,8 @@ mod tests {
         let (x, _) = testing::blobs(50, 2, 2, 1.0);
         let mixture = GaussianMixture { k: 2, variance_floor: 0.0, ..Default::default() };
         let error = mixture.fit(x.view(), Seed(0), &Silent).unwrap_err();
-        assert_eq!(error.to_string(), "`variance_floor` must be above 0, got 0");
+        let need = "`variance_floor` must be above 0 and at most 1e6, got 0";
+        assert_eq!(error.to_string(), need);
         testing::check_cancellation(&GaussianMixture { k: 2, ..Default::default() }, "gmm");
     }
 }

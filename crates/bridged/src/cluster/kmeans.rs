@@ -17,9 +17,10 @@
 
 use super::assign::AssignRule;
 use super::bounds::{Assigner, Pruning};
-use super::clustering::{check, inertia_of, unit_rows};
+use super::clustering::{check_shape, inertia_of, unit_rows};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
+use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::distance::squared_distance;
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use rayon::prelude::*;
@@ -87,14 +88,21 @@ impl Default for KMeans {
 /// Below this many numbers, restarts run side by side; above it, each run uses all threads.
 const SMALL: usize = 4_000_000;
 
+crate::limits!(KMeans {
+    k: Limits::at_least(1),
+    max_iter: ITERATIONS,
+    tol: TOLERANCE,
+    restarts: RESTARTS,
+});
+
 impl Clusterer for KMeans {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
+        check_shape(x, self.k)?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
         let least_shift = self.tol * mean_variance(rows);

@@ -16,9 +16,10 @@
 //! Sculley 2010; early stopping and reassignment as in scikit-learn.
 
 use super::assign::AssignRule;
-use super::clustering::{check, unit_rows};
+use super::clustering::{check_shape, unit_rows};
 use super::kmeans::mean_variance;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
+use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::distance::{Centres, argmin, nearest, squared_distance};
 use bridged_math::seed::Rng;
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
@@ -82,15 +83,25 @@ impl Default for MiniBatchKMeans {
     }
 }
 
+crate::limits!(MiniBatchKMeans {
+    k: Limits::at_least(1),
+    batch_size: Limits::at_least(1),
+    max_iter: ITERATIONS,
+    steps: Limits::at_least(1),
+    restarts: RESTARTS,
+    tol: TOLERANCE,
+    max_no_improvement: Limits::at_least(1),
+    reassignment_ratio: Limits::From(0.0, 1.0),
+});
+
 impl Clusterer for MiniBatchKMeans {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
-        self.check_parameters()?;
+        check_shape(x, self.k)?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);
         let batch = self.batch_size.min(x.rows());
@@ -123,24 +134,6 @@ impl Clusterer for MiniBatchKMeans {
 }
 
 impl MiniBatchKMeans {
-    fn check_parameters(&self) -> Result<(), ClusterError> {
-        if self.batch_size == 0 {
-            return Err(ClusterError::BadParameter {
-                name: "batch_size",
-                need: "at least 1",
-                got: 0.0,
-            });
-        }
-        if !(0.0..=1.0).contains(&self.reassignment_ratio) {
-            return Err(ClusterError::BadParameter {
-                name: "reassignment_ratio",
-                need: "between 0 and 1",
-                got: self.reassignment_ratio,
-            });
-        }
-        Ok(())
-    }
-
     /// Of several starts, each found on a sample, the one that fits another sample best.
     fn start(&self, x: MatrixRef<'_>, batch: usize, seed: Seed) -> Result<Matrix, ClusterError> {
         let size = (3 * batch).max(3 * self.k).min(x.rows());
@@ -479,7 +472,7 @@ mod tests {
         let spec = MiniBatchKMeans { k: 2, ..MiniBatchKMeans::default() };
         assert_eq!(
             error(MiniBatchKMeans { batch_size: 0, ..spec.clone() }),
-            "`batch_size` must be at least 1, got 0"
+            "`batch_size` must be a whole number of at least 1, got 0"
         );
         assert_eq!(
             error(MiniBatchKMeans { reassignment_ratio: 2.0, ..spec }),

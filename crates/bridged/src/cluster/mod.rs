@@ -20,11 +20,13 @@ mod golden;
 mod history;
 mod init;
 mod kmeans;
+mod memberships;
 mod minibatch;
 mod moments;
 mod single;
 mod softmax;
 mod spectral;
+mod spread;
 mod sums;
 #[cfg(test)]
 mod testing;
@@ -35,27 +37,43 @@ pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
 pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
-pub(crate) use clustering::{means_of, unit_rows};
+pub(crate) use clustering::{check_finite, means_of, unit_rows};
 pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans};
+pub use memberships::Memberships;
 pub use minibatch::MiniBatchKMeans;
 pub use spectral::Spectral;
+pub use spread::Spread;
+pub(crate) use spread::spaced;
 
+use crate::settings::{BadParameter, Check, Limits};
 use bridged_math::{MatrixRef, Seed, Watch};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// Groups the rows of one matrix. Equal input and seed give an equal result on any thread count.
-pub trait Clusterer: Debug + Send + Sync {
-    /// Clusters the rows of `x`.
+pub trait Clusterer: Check + Debug + Send + Sync {
+    /// Clusters the rows of `x`, after a check of the parameters and of the rows.
     ///
     /// Not converging within the iterations allowed is not an error:
     /// [`Clustering::converged`] says so.
     fn fit(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        self.check()?;
+        check_finite(x)?;
+        self.cluster(x, seed, watch)
+    }
+
+    /// Clusters rows that are known to be finite by parameters that were checked.
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
@@ -104,6 +122,11 @@ macro_rules! clusterings {
                 self
             }
 
+            /// The number of clusters; `None` for an algorithm that finds it by itself.
+            pub fn k(&self) -> Option<usize> {
+                match self { $(Self::$variant(_c) => clusterings!(@get $k _c),)+ }
+            }
+
             /// Whether the number of clusters must be said.
             pub fn needs_k(&self) -> bool {
                 match self { $(Self::$variant(_) => clusterings!(@needs $k),)+ }
@@ -113,7 +136,19 @@ macro_rules! clusterings {
                 match self { $(Self::$variant(c) => c,)+ }
             }
         }
+
+        impl Check for ClusterSpec {
+            fn limits(&self) -> &'static [(&'static str, Limits)] {
+                match self { $(Self::$variant(c) => c.limits(),)+ }
+            }
+
+            fn check(&self) -> Result<(), BadParameter> {
+                match self { $(Self::$variant(c) => c.check(),)+ }
+            }
+        }
     };
+    (@get given $c:ident) => { Some($c.k) };
+    (@get found $c:ident) => { None };
     (@set given $c:ident $k:ident) => { $c.k = $k };
     (@set found $c:ident $k:ident) => { _ = $c };
     (@needs given) => { true };
@@ -132,13 +167,13 @@ clusterings! {
 }
 
 impl Clusterer for ClusterSpec {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        self.clusterer().fit(x, seed, watch)
+        self.clusterer().cluster(x, seed, watch)
     }
 }
 

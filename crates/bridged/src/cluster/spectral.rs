@@ -17,8 +17,9 @@
 //! `affinity="nearest_neighbors"`.
 
 use super::assign::AssignRule;
-use super::clustering::{check, relabel_by_first_appearance};
+use super::clustering::{check_shape, relabel_by_first_appearance};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans, Metric};
+use crate::settings::{ITERATIONS, Limits, RESTARTS};
 use bridged_math::graph::Graph;
 use bridged_math::linalg::{Krylov, largest_eigenpairs};
 use bridged_math::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
@@ -76,18 +77,21 @@ const VOTERS: usize = 10;
 /// How exact the eigenvectors are: far below what moves a row to another cluster.
 const TOLERANCE: f64 = 1e-7;
 
+crate::limits!(Spectral {
+    k: Limits::at_least(1),
+    neighbors: Limits::at_least(2),
+    max_iter: ITERATIONS,
+    restarts: RESTARTS,
+});
+
 impl Clusterer for Spectral {
-    fn fit(
+    fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
-        if self.neighbors < 2 {
-            let got = self.neighbors as f64;
-            return Err(ClusterError::BadParameter { name: "neighbors", need: "at least 2", got });
-        }
+        check_shape(x, self.k)?;
         let stage = Stage::begin(watch, "spectral", Some(3))?;
         let inner = Scope::new(watch, "spectral");
         let n = x.rows();
@@ -192,7 +196,8 @@ mod tests {
         let x = Matrix::zeros(5, 1);
         let spectral = Spectral { k: 2, neighbors: 1, ..Spectral::default() };
         let error = spectral.fit(x.view(), Seed(0), &Silent).unwrap_err();
-        assert_eq!(error.to_string(), "`neighbors` must be at least 2, got 1");
+        let need = "`neighbors` must be a whole number of at least 2, got 1";
+        assert_eq!(error.to_string(), need);
         let spectral = Spectral { k: 2, ..Spectral::default() };
         testing::check_cancellation(&spectral, "spectral");
         testing::check_cancellation(&spectral, "spectral/kmeans");

@@ -9,9 +9,10 @@
 //! equal rows, and a row of weight 0 is not there: it is only labelled at the end. All weights times a
 //! constant give the same clusters. Every pass meets every row and centroid, O(n k d).
 
-use super::clustering::check;
+use super::clustering::{check_finite, check_shape};
 use super::kmeans::{KMeans, Run, best_of};
 use super::{AssignRule, ClusterError, Clustering, Metric};
+use crate::settings::{BadParameter, Check};
 use bridged_math::distance::{nearest, squared_distance};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 
@@ -37,7 +38,9 @@ impl KMeans {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check(x, self.k)?;
+        self.check()?;
+        check_finite(x)?;
+        check_shape(x, self.k)?;
         let most = check_weights(x, weights, self.k)?;
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("same shape as x");
@@ -129,11 +132,7 @@ fn check_weights(x: MatrixRef<'_>, weights: &[f64], k: usize) -> Result<f64, Clu
         )));
     }
     if let Some(&bad) = weights.iter().find(|w| !w.is_finite() || **w < 0.0) {
-        return Err(ClusterError::BadParameter {
-            name: "weights",
-            need: "0 or more, and finite",
-            got: bad,
-        });
+        return Err(BadParameter::new("weights", "0 or more, and finite", bad).into());
     }
     let positive = weights.iter().filter(|w| **w > 0.0).count();
     if positive < k {

@@ -1,55 +1,74 @@
-//! The model file `*.bridged`: safetensors with everything that is not a number array as JSON in
-//! its header.
+//! The model file `*.bridged`: safetensors, with what is not an array as JSON in its header.
 //!
 //! | in the file | holds |
 //! |---|---|
-//! | header key `bridged` | format, version, all parameters, links, names of columns |
+//! | header key `bridged` | format, checksums, all parameters, names of columns |
 //! | `x.*`, `y.*` | centroids, values, labels, scaler, rule, rows and their ids |
 //! | `pairs`, `votes.*` | the pairs, how deep they sit, and their memberships |
-//! | `forward.*`, `reverse.*` | the maps of refinements |
+//! | `forward.*`, `reverse.*` | links, checks and maps of a direction |
 //!
-//! Version 2 added soft memberships and the posterior bridge; files of version 1 are read.
+//! Version 2 added soft memberships and the posterior bridge, version 3 checksums, and links as
+//! arrays, so that the header stays small at any number of clusters. Files of all versions are read.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `file.rs` | the bytes: in memory or in a file, header first, arrays on demand |
+//! | `checksum.rs` | a flipped bit is found: CRC-32 of the header and of every array |
+//! | `read.rs`, `write.rs` | named arrays in and out, each checked |
+//! | `side.rs` | one side |
+//! | `regressor.rs` | one direction |
+//! | `earlier.rs` | what versions 1 and 2 kept in the header instead |
 //!
 //! Writing goes to a temporary file beside the target, which is renamed at the end: a crash leaves
-//! the old model or none. Reading checks the version, every shape, every index and that numbers are
-//! finite, and answers a damaged file with an error.
+//! the old model or none. Reading checks the version, the checksums, every shape, every index and
+//! that numbers are finite, and answers a damaged file with an error. The rows of the pools stay in
+//! the file until they are asked for.
 
+mod checksum;
+mod earlier;
+mod file;
 mod read;
+mod regressor;
 mod side;
 mod write;
 
 use crate::Error;
-use crate::blur::Members;
-use crate::bridge::{Bridge, PairVote, Reading, Votes};
-use crate::leave_one_out::LeaveOneOut;
+use crate::bridge::{PairVote, Votes};
+use crate::cluster::Memberships;
 use crate::model::BridgedModel;
-use crate::refine::LocalMap;
-use crate::residual::Residual;
-use crate::route::{Answer, Route};
+use crate::settings::BridgedClustering;
 use crate::side::Side;
-use crate::spec::BridgedClustering;
 use bridged_math::Seed;
+use file::ModelBytes;
 use read::Reader;
+use regressor::RegressorHeader;
 use serde::{Deserialize, Serialize};
 use side::SideHeader;
+use std::collections::BTreeMap;
 use std::path::Path;
 use write::Writer;
 
 /// The newest model format that this release reads, and the one that it writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
+    /// Of the file's own header, with zeros in this place.
+    #[serde(default)]
+    crc32: String,
     spec: BridgedClustering,
     seed: Seed,
     x: SideHeader,
     y: SideHeader,
-    forward: RouteHeader,
-    reverse: RouteHeader,
+    forward: RegressorHeader,
+    reverse: RegressorHeader,
     /// The clarity of x and y, of models with soft memberships.
     #[serde(default)]
     clarity: Option<(f64, f64)>,
+    /// Of every array.
+    #[serde(default)]
+    checksums: BTreeMap<String, u32>,
 }
 
 /// What is read first: a newer file may not have the rest.
@@ -58,45 +77,40 @@ struct VersionOnly {
     version: u32,
 }
 
-#[derive(Serialize, Deserialize)]
-struct RouteHeader {
-    bridge: Bridge,
+/// What the arrays are checked by.
+#[derive(Default, Deserialize)]
+struct ChecksumsOnly {
     #[serde(default)]
-    reading: Reading,
-    answers: Vec<Answer>,
-    maps: Vec<(u32, u32)>,
-    /// The radius of the map of what the bridge leaves unexplained.
-    #[serde(default)]
-    residual: Option<f64>,
-    alpha: f64,
-    check: Option<LeaveOneOut>,
+    checksums: BTreeMap<String, u32>,
 }
 
 impl BridgedModel {
     /// Writes the model; the file appears whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let (writer, header) = self.collect();
-        writer.finish(path, header)
+        let (writer, header) = self.collect()?;
+        writer.finish(path, &header)
     }
 
     /// The bytes that [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let (writer, header) = self.collect();
-        writer.bytes(header)
+        let (writer, header) = self.collect()?;
+        writer.bytes(&header)
     }
 
     /// The arrays and the header of the file.
-    fn collect(&self) -> (Writer<'_>, String) {
+    fn collect(&self) -> Result<(Writer<'_>, String), Error> {
         let mut writer = Writer::default();
-        let header = Header {
+        let mut header = Header {
             version: VERSION,
-            spec: self.spec.clone(),
+            crc32: checksum::ZEROS.to_string(),
+            spec: self.settings.clone(),
             seed: self.seed,
-            x: side::write(&self.x, "x", &mut writer),
-            y: side::write(&self.y, "y", &mut writer),
-            forward: write_route(&self.forward, "forward", &mut writer),
-            reverse: write_route(&self.reverse, "reverse", &mut writer),
+            x: side::write(&self.x, "x", &mut writer)?,
+            y: side::write(&self.y, "y", &mut writer)?,
+            forward: regressor::write(&self.forward, "forward", &mut writer),
+            reverse: regressor::write(&self.reverse, "reverse", &mut writer),
             clarity: Some((self.votes.x_members.clarity, self.votes.y_members.clarity)),
+            checksums: BTreeMap::new(),
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
         writer.u32s("pairs", &[self.pairs.len(), 2], &pairs);
@@ -108,25 +122,27 @@ impl BridgedModel {
         {
             writer.f64s(name, &[self.pairs.len(), members.k], &members.weights);
         }
-        let header = serde_json::to_string(&header).expect("a header is plain data");
-        (writer, header)
+        header.checksums = writer.checksums();
+        Ok((writer, serde_json::to_string(&header).expect("a header is plain data")))
     }
 
-    /// Reads a model that [`save`](Self::save) wrote.
+    /// Reads a model that [`save`](Self::save) wrote; the rows of its pools when they are asked for.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let bytes =
-            std::fs::read(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-        Self::from_bytes(&bytes, path)
+        let bytes = ModelBytes::open(path)?;
+        parse(bytes).map_err(|problem| problem.of(path))
     }
 
     /// Reads a model from memory; `path` is named in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, Error> {
-        parse(bytes).map_err(|problem| match problem {
-            Problem::Newer(found) => {
-                Error::NewerModel { path: path.to_path_buf(), found, known: VERSION }
+        let model = ModelBytes::in_memory(bytes, path).and_then(parse);
+        let model = model.map_err(|problem| problem.of(path))?;
+        // The bytes are gone after this call.
+        for side in [&model.x, &model.y] {
+            if side.keeps_rows() {
+                side.rows()?;
             }
-            Problem::Damaged(reason) => Error::BadModel { path: path.to_path_buf(), reason },
-        })
+        }
+        Ok(model)
     }
 }
 
@@ -134,6 +150,18 @@ impl BridgedModel {
 enum Problem {
     Newer(u32),
     Damaged(String),
+    Io(std::io::Error),
+}
+
+impl Problem {
+    fn of(self, path: &Path) -> Error {
+        let path = path.to_path_buf();
+        match self {
+            Problem::Newer(found) => Error::NewerModel { path, found, known: VERSION },
+            Problem::Damaged(reason) => Error::BadModel { path, reason },
+            Problem::Io(source) => Error::Io { path, source },
+        }
+    }
 }
 
 impl From<String> for Problem {
@@ -142,25 +170,37 @@ impl From<String> for Problem {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<BridgedModel, Problem> {
-    let (reader, header) = Reader::new(bytes)?;
+fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
     let damaged = |e: serde_json::Error| format!("its header cannot be read ({e})");
-    let VersionOnly { version } = serde_json::from_str(&header).map_err(damaged)?;
+    let text = bytes.header()?;
+    let VersionOnly { version } = serde_json::from_str(text).map_err(damaged)?;
     if version > VERSION {
         return Err(Problem::Newer(version));
     }
-    let header: Header = serde_json::from_str(&header).map_err(damaged)?;
+    let mut checksums = None;
+    if version >= checksum::SINCE {
+        checksum::check_header(bytes.raw_header())?;
+        let found: ChecksumsOnly = serde_json::from_str(text).map_err(damaged)?;
+        checksums = Some(found.checksums);
+    }
+    let text = match version {
+        0..3 => earlier::bring_up(text)?,
+        _ => text.to_string(),
+    };
+    let header: Header = serde_json::from_str(&text).map_err(damaged)?;
+    let reader = Reader::new(bytes, checksums);
     let x = side::read(header.x, "x", &reader)?;
     let y = side::read(header.y, "y", &reader)?;
     let (pairs, votes) = read_votes(&reader, &x, &y, header.clarity)?;
-    let forward = read_route(header.forward, "forward", &reader, &x, &y)?;
-    let reverse = read_route(header.reverse, "reverse", &reader, &y, &x)?;
-    let (spec, seed) = (header.spec, header.seed);
-    Ok(BridgedModel { spec, seed, x, y, pairs, votes, forward, reverse })
+    let uncovered = header.spec.uncovered;
+    let forward = regressor::read(header.forward, "forward", &reader, (&x, &y), uncovered)?;
+    let reverse = regressor::read(header.reverse, "reverse", &reader, (&y, &x), uncovered)?;
+    let (settings, seed) = (header.spec, header.seed);
+    Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse })
 }
 
 fn read_votes(
-    reader: &Reader<'_>,
+    reader: &Reader,
     x: &Side,
     y: &Side,
     clarity: Option<(f64, f64)>,
@@ -185,91 +225,12 @@ fn read_votes(
     let sizes = |side: &Side| side.clustering.sizes.clone();
     let mut votes = Votes::hard(votes, sizes(x), sizes(y));
     if let Some((of_x, of_y)) = clarity {
-        let members = |name: &str, k: usize, clarity: f64| -> Result<Members, String> {
+        let members = |name: &str, k: usize, clarity: f64| -> Result<Memberships, String> {
             let weights = reader.f64s(name, &[Some(pairs.len()), Some(k)])?;
-            Ok(Members { k, weights, clarity })
+            Ok(Memberships { k, weights, clarity })
         };
         votes.x_members = members("votes.x_members", x.k(), of_x)?;
         votes.y_members = members("votes.y_members", y.k(), of_y)?;
     }
     Ok((pairs, votes))
-}
-
-fn write_route<'a>(route: &'a Route, name: &str, writer: &mut Writer<'a>) -> RouteHeader {
-    for ((i, j), map) in &route.maps {
-        writer.matrix(&format!("{name}.map.{i}.{j}.basis"), &map.basis);
-        writer.matrix(&format!("{name}.map.{i}.{j}.coefficients"), &map.coefficients);
-    }
-    if let Some(map) = &route.residual {
-        writer.f32s(&format!("{name}.residual.origin"), &[map.origin.len()], &map.origin);
-        writer.matrix(&format!("{name}.residual.basis"), &map.basis);
-        writer.matrix(&format!("{name}.residual.coefficients"), &map.coefficients);
-    }
-    RouteHeader {
-        reading: route.reading,
-        residual: route.residual.as_ref().map(|map| map.radius),
-        bridge: route.bridge.clone(),
-        answers: route.answers.clone(),
-        maps: route.maps.keys().copied().collect(),
-        alpha: route.alpha,
-        check: route.check.clone(),
-    }
-}
-
-fn read_route(
-    header: RouteHeader,
-    name: &str,
-    reader: &Reader<'_>,
-    from: &Side,
-    to: &Side,
-) -> Result<Route, String> {
-    let (k, most) = (from.k(), to.k());
-    if header.bridge.links.len() != k || header.answers.len() != 2 * k + 1 {
-        return Err(format!("its {name} bridge does not have one link for each of {k} clusters"));
-    }
-    let links = header.bridge.links.iter().flat_map(|l| &l.targets);
-    let answers = header.answers.iter().flat_map(|a| &a.targets);
-    let mut targets = links.chain(answers);
-    if targets.any(|t| t.cluster as usize >= most || !(0.0..=1.0 + 1e-9).contains(&t.weight)) {
-        return Err(format!("its {name} bridge links to a cluster that is not there"));
-    }
-    if !(0.0..=1.0).contains(&header.alpha) {
-        return Err(format!("its {name} refinement has the strength {}", header.alpha));
-    }
-    let mut maps = std::collections::BTreeMap::new();
-    for (i, j) in header.maps {
-        if i as usize >= k || j as usize >= most {
-            return Err(format!("it has a {name} map between clusters that are not there"));
-        }
-        let width = from.clustering.centroids.cols();
-        let basis = reader.matrix(&format!("{name}.map.{i}.{j}.basis"), None, Some(width))?;
-        let coefficients = reader.matrix(
-            &format!("{name}.map.{i}.{j}.coefficients"),
-            Some(basis.rows()),
-            Some(to.cols()),
-        )?;
-        maps.insert((i, j), LocalMap { basis, coefficients });
-    }
-    let width = from.clustering.centroids.cols();
-    let read_residual = |radius: f64| -> Result<Residual, String> {
-        let at = |part: &str| format!("{name}.residual.{part}");
-        let basis = reader.matrix(&at("basis"), None, Some(width))?;
-        let coefficients =
-            reader.matrix(&at("coefficients"), Some(basis.rows()), Some(to.cols()))?;
-        Ok(Residual {
-            origin: reader.f32s(&at("origin"), Some(width))?,
-            radius,
-            basis,
-            coefficients,
-        })
-    };
-    Ok(Route {
-        reading: header.reading,
-        residual: header.residual.map(read_residual).transpose()?,
-        bridge: header.bridge,
-        answers: header.answers,
-        maps,
-        alpha: header.alpha,
-        check: header.check,
-    })
 }

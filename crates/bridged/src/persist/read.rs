@@ -1,38 +1,56 @@
-//! Takes named arrays out of a safetensors file and checks them.
+//! Takes named arrays out of a model file and checks them.
 
+use super::checksum::check_array;
+use super::file::ModelBytes;
+use crate::Error;
+use crate::kept::{KeptRows, RowSource};
 use bridged_math::Matrix;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// An opened model file.
-pub(super) struct Reader<'a> {
-    tensors: SafeTensors<'a>,
+/// An opened model file, and what its arrays are checked by.
+pub(super) struct Reader {
+    bytes: ModelBytes,
+    checksums: Option<BTreeMap<String, u32>>,
 }
 
-impl<'a> Reader<'a> {
-    /// Opens the bytes of a file; also gives its JSON header.
-    pub fn new(bytes: &'a [u8]) -> Result<(Self, String), String> {
-        let broken = |e| format!("it is damaged, cut off, or of another kind ({e})");
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
-        let header = metadata.metadata().as_ref().and_then(|m| m.get("bridged")).cloned();
-        let header = header.ok_or("it is a safetensors file, but one without a bridged header")?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
-        Ok((Self { tensors }, header))
+impl Reader {
+    /// Reads from these bytes; of a version without checksums, there are none.
+    pub fn new(bytes: ModelBytes, checksums: Option<BTreeMap<String, u32>>) -> Self {
+        Self { bytes, checksums }
     }
 
-    /// A tensor's bytes and shape, if it has the type and the known sizes.
+    /// An array's bytes and shape, if it has the type and the known sizes.
     fn get(
         &self,
         name: &str,
         dtype: Dtype,
         need: &[Option<usize>],
-    ) -> Result<(&'a [u8], Vec<usize>), String> {
-        let view = self.tensors.tensor(name).map_err(|_| format!("it has no `{name}`"))?;
-        let (kind, shape) = (view.dtype(), view.shape().to_vec());
+    ) -> Result<(Vec<u8>, Vec<usize>), String> {
+        let shape = self.shape(name, dtype, need)?;
+        let bytes = self.bytes.read(&self.bytes.array(name)?);
+        let bytes = bytes.map_err(|e| format!("`{name}` cannot be read ({e})"))?;
+        if let Some(checksums) = &self.checksums {
+            check_array(name, &bytes, checksums.get(name).copied())?;
+        }
+        Ok((bytes, shape))
+    }
+
+    /// An array's shape, if it has the type and the known sizes.
+    fn shape(
+        &self,
+        name: &str,
+        dtype: Dtype,
+        need: &[Option<usize>],
+    ) -> Result<Vec<usize>, String> {
+        let array = self.bytes.array(name)?;
+        let (kind, shape) = (array.dtype, array.shape);
         let fits = |(got, need): (&usize, &Option<usize>)| need.is_none_or(|n| n == *got);
         if kind != dtype || shape.len() != need.len() || !shape.iter().zip(need).all(fits) {
             return Err(format!("`{name}` has an unexpected type or shape ({kind:?} {shape:?})"));
         }
-        Ok((view.data(), shape))
+        Ok(shape)
     }
 
     pub fn matrix(
@@ -42,30 +60,51 @@ impl<'a> Reader<'a> {
         cols: Option<usize>,
     ) -> Result<Matrix, String> {
         let (bytes, shape) = self.get(name, Dtype::F32, &[rows, cols])?;
-        let data = finite(name, numbers(bytes, f32::from_le_bytes), |v| v.is_finite())?;
-        Matrix::new(shape[0], shape[1], data).map_err(|e| format!("`{name}`: {e}"))
+        to_matrix(name, &bytes, &shape)
+    }
+
+    /// Rows that are read, and checked, when they are asked for.
+    pub fn rows_later(&self, name: &str, rows: usize, cols: usize) -> Result<KeptRows, String> {
+        self.shape(name, Dtype::F32, &[Some(rows), Some(cols)])?;
+        let checksum = match &self.checksums {
+            Some(checksums) => {
+                let found = checksums.get(name).copied();
+                Some(found.ok_or_else(|| format!("it is damaged: `{name}` has no checksum"))?)
+            }
+            None => None,
+        };
+        let source = InFile { bytes: self.bytes.clone(), name: name.to_string(), checksum };
+        Ok(KeptRows::later((rows, cols), Arc::new(source)))
     }
 
     pub fn f32s(&self, name: &str, len: Option<usize>) -> Result<Vec<f32>, String> {
         let (bytes, _) = self.get(name, Dtype::F32, &[len])?;
-        finite(name, numbers(bytes, f32::from_le_bytes), |v| v.is_finite())
+        finite(name, numbers(&bytes, f32::from_le_bytes), |v| v.is_finite())
     }
 
     pub fn f64s(&self, name: &str, need: &[Option<usize>]) -> Result<Vec<f64>, String> {
         let (bytes, _) = self.get(name, Dtype::F64, need)?;
-        finite(name, numbers(bytes, f64::from_le_bytes), |v| v.is_finite())
+        finite(name, numbers(&bytes, f64::from_le_bytes), |v| v.is_finite())
     }
 
     pub fn u32s(&self, name: &str, need: &[Option<usize>]) -> Result<Vec<u32>, String> {
         let (bytes, _) = self.get(name, Dtype::U32, need)?;
-        Ok(numbers(bytes, u32::from_le_bytes))
+        Ok(numbers(&bytes, u32::from_le_bytes))
+    }
+
+    pub fn u64s(&self, name: &str, len: Option<usize>) -> Result<Vec<u64>, String> {
+        let (bytes, _) = self.get(name, Dtype::U64, &[len])?;
+        Ok(numbers(&bytes, u64::from_le_bytes))
+    }
+
+    pub fn u8s(&self, name: &str, len: Option<usize>) -> Result<Vec<u8>, String> {
+        Ok(self.get(name, Dtype::U8, &[len])?.0)
     }
 
     pub fn strings(&self, name: &str, len: Option<usize>) -> Result<Vec<String>, String> {
-        let (bytes, _) = self.get(name, Dtype::U8, &[None])?;
-        let (ends, _) = self.get(&format!("{name}.ends"), Dtype::U64, &[len])?;
+        let bytes = self.u8s(name, None)?;
         let mut start = 0usize;
-        numbers(ends, u64::from_le_bytes)
+        self.u64s(&format!("{name}.ends"), len)?
             .into_iter()
             .map(|end| {
                 let part = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
@@ -76,6 +115,32 @@ impl<'a> Reader<'a> {
             })
             .collect()
     }
+}
+
+/// Rows that are still in the file.
+struct InFile {
+    bytes: ModelBytes,
+    name: String,
+    checksum: Option<u32>,
+}
+
+impl RowSource for InFile {
+    fn read(&self) -> Result<Matrix, Error> {
+        let Self { bytes, name, checksum } = self;
+        let path = || bytes.path().to_path_buf();
+        let damaged = |reason| Error::BadModel { path: path(), reason };
+        let array = bytes.array(name).map_err(damaged)?;
+        let found = bytes.read(&array).map_err(|source| Error::Io { path: path(), source })?;
+        if checksum.is_some() {
+            check_array(name, &found, *checksum).map_err(damaged)?;
+        }
+        to_matrix(name, &found, &array.shape).map_err(damaged)
+    }
+}
+
+fn to_matrix(name: &str, bytes: &[u8], shape: &[usize]) -> Result<Matrix, String> {
+    let data = finite(name, numbers(bytes, f32::from_le_bytes), |v| v.is_finite())?;
+    Matrix::new(shape[0], shape[1], data).map_err(|e| format!("`{name}`: {e}"))
 }
 
 fn numbers<T, const N: usize>(bytes: &[u8], from: impl Fn([u8; N]) -> T) -> Vec<T> {

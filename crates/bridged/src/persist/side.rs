@@ -2,8 +2,9 @@
 
 use super::read::Reader;
 use super::write::Writer;
-use crate::blur::Blur;
-use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE};
+use crate::Error;
+use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE, Spread};
+use crate::kept::Cached;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use crate::side::{Names, Side, TextColumn};
@@ -43,18 +44,22 @@ enum RuleHeader {
     Neighbors { neighbors: usize, radius: Option<f64>, metric: Metric },
 }
 
-pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> SideHeader {
+pub(super) fn write<'a>(
+    side: &'a Side,
+    name: &str,
+    writer: &mut Writer<'a>,
+) -> Result<SideHeader, Error> {
     let clustering = &side.clustering;
     let at = |part: &str| format!("{name}.{part}");
     writer.matrix(&at("centroids"), &clustering.centroids);
     writer.matrix(&at("values"), &side.values);
     writer.f32s(&at("mean"), &[side.mean.len()], &side.mean);
     writer.f64s(&at("radii"), &[side.radii.len()], &side.radii);
-    writer.f64s(&at("shrink"), &[side.blur.shrink.len()], &side.blur.shrink);
+    writer.f64s(&at("shrink"), &[side.spread.shrink.len()], &side.spread.shrink);
     writer.u32s(&at("labels"), &[clustering.labels.len()], &clustering.labels);
     writer.u32s(&at("sizes"), &[clustering.sizes.len()], &clustering.sizes);
-    if let Some(rows) = &side.rows {
-        writer.matrix(&at("rows"), rows);
+    if side.keeps_rows() {
+        writer.matrix(&at("rows"), side.rows()?);
     }
     if !side.names.ids.is_empty() {
         writer.strings(&at("ids"), &side.names.ids);
@@ -62,19 +67,19 @@ pub(super) fn write<'a>(side: &'a Side, name: &str, writer: &mut Writer<'a>) -> 
     for (i, column) in side.names.texts.iter().enumerate() {
         writer.strings(&at(&format!("text.{i}")), &column.values);
     }
-    SideHeader {
+    Ok(SideHeader {
         scaler: write_scaler(&side.scaler, name, writer),
         rule: write_rule(&clustering.rule, name, writer),
         inertia: clustering.inertia,
         iterations: clustering.iterations,
         converged: clustering.converged,
         separation: side.separation.clone(),
-        blur: Some((side.blur.variance, side.blur.within)),
-        rows_kept: side.rows.is_some(),
+        blur: Some((side.spread.variance, side.spread.within)),
+        rows_kept: side.keeps_rows(),
         ids: !side.names.ids.is_empty(),
         texts: side.names.texts.iter().map(|t| t.name.clone()).collect(),
         vector: side.names.vector.clone(),
-    }
+    })
 }
 
 fn write_scaler<'a>(scaler: &'a Scaler, name: &str, writer: &mut Writer<'a>) -> ScalerKind {
@@ -115,7 +120,7 @@ fn write_rule<'a>(rule: &'a AssignRule, name: &str, writer: &mut Writer<'a>) -> 
     }
 }
 
-pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Result<Side, String> {
+pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Side, String> {
     let at = |part: &str| format!("{name}.{part}");
     let values = reader.matrix(&at("values"), None, None)?;
     let (k, cols) = (values.rows(), values.cols());
@@ -140,7 +145,7 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Resul
         centroids,
     };
     let rows = match header.rows_kept {
-        true => Some(reader.matrix(&at("rows"), Some(n), Some(cols))?),
+        true => Some(reader.rows_later(&at("rows"), n, cols)?),
         false => None,
     };
     let ids = if header.ids { reader.strings(&at("ids"), Some(n))? } else { Vec::new() };
@@ -148,17 +153,18 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Resul
         let values = reader.strings(&at(&format!("text.{i}")), Some(n))?;
         Ok(TextColumn { name: text, values })
     });
-    let blur = match header.blur {
+    let spread = match header.blur {
         Some((variance, within)) => {
-            Blur { variance, within, shrink: reader.f64s(&at("shrink"), &[Some(k)])? }
+            Spread { variance, within, shrink: reader.f64s(&at("shrink"), &[Some(k)])? }
         }
-        None => Blur::none(k),
+        None => Spread::none(k),
     };
-    if blur.shrink.iter().any(|s| !(0.0..=1.0).contains(s)) {
+    if spread.shrink.iter().any(|s| !(0.0..=1.0).contains(s)) {
         return Err(format!("`{}` is not between 0 and 1", at("shrink")));
     }
     Ok(Side {
-        blur,
+        spread,
+        index: Cached::default(),
         mean: reader.f32s(&at("mean"), Some(cols))?,
         radii: reader.f64s(&at("radii"), &[Some(k)])?,
         separation: header.separation,
@@ -174,7 +180,7 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader<'_>) -> Resul
 fn read_scaler(
     kind: &ScalerKind,
     name: &str,
-    reader: &Reader<'_>,
+    reader: &Reader,
     cols: usize,
     width: usize,
 ) -> Result<Scaler, String> {
@@ -201,7 +207,7 @@ fn read_scaler(
 fn read_rule(
     header: RuleHeader,
     name: &str,
-    reader: &Reader<'_>,
+    reader: &Reader,
     k: usize,
     width: usize,
 ) -> Result<AssignRule, String> {

@@ -1,11 +1,13 @@
 //! Collects named arrays and writes them as one safetensors file.
 
+use super::checksum::seal_header;
 use crate::Error;
 use bridged_math::Matrix;
 use safetensors::Dtype;
 use safetensors::tensor::{View, serialize, serialize_to_file};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Arrays on their way into a file.
@@ -57,19 +59,29 @@ impl<'a> Writer<'a> {
         self.push(name, Dtype::U32, shape, Cow::Owned(bytes));
     }
 
+    pub fn u64s(&mut self, name: &str, values: &[u64]) {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.push(name, Dtype::U64, &[values.len()], Cow::Owned(bytes));
+    }
+
+    pub fn u8s(&mut self, name: &str, values: Vec<u8>) {
+        self.push(name, Dtype::U8, &[values.len()], Cow::Owned(values));
+    }
+
     /// Strings as one run of bytes and the position at which each ends.
     pub fn strings(&mut self, name: &str, values: &[String]) {
-        let mut end = 0u64;
-        let ends: Vec<u8> = values
-            .iter()
-            .flat_map(|v| {
-                end += v.len() as u64;
-                end.to_le_bytes()
-            })
-            .collect();
-        let bytes = values.concat().into_bytes();
-        self.push(name, Dtype::U8, &[bytes.len()], Cow::Owned(bytes));
-        self.push(&format!("{name}.ends"), Dtype::U64, &[values.len()], Cow::Owned(ends));
+        let ends = values.iter().scan(0u64, |end, v| {
+            *end += v.len() as u64;
+            Some(*end)
+        });
+        let ends: Vec<u64> = ends.collect();
+        self.u8s(name, values.concat().into_bytes());
+        self.u64s(&format!("{name}.ends"), &ends);
+    }
+
+    /// The checksum of every array.
+    pub fn checksums(&self) -> BTreeMap<String, u32> {
+        self.tensors.iter().map(|(name, t)| (name.clone(), crc32fast::hash(&t.bytes))).collect()
     }
 
     fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Cow<'a, [u8]>) {
@@ -77,16 +89,19 @@ impl<'a> Writer<'a> {
     }
 
     /// The file in memory.
-    pub fn bytes(self, header: String) -> Result<Vec<u8>, Error> {
+    pub fn bytes(self, header: &str) -> Result<Vec<u8>, Error> {
         let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
-        serialize(tensors, Some(metadata(header))).map_err(|e| Error::Io {
+        let mut bytes = serialize(tensors, Some(metadata(header))).map_err(|e| Error::Io {
             path: "memory".into(),
             source: std::io::Error::other(e.to_string()),
-        })
+        })?;
+        let header = 8 + length_of_header(&bytes);
+        seal_header(&mut bytes[..header]);
+        Ok(bytes)
     }
 
     /// Writes a temporary file beside `path` and renames it.
-    pub fn finish(self, path: &Path, header: String) -> Result<(), Error> {
+    pub fn finish(self, path: &Path, header: &str) -> Result<(), Error> {
         let io = |source| Error::Io { path: path.to_path_buf(), source };
         if path.is_dir() {
             return Err(io(std::io::Error::other("is a directory; name a file in it")));
@@ -114,15 +129,32 @@ impl<'a> Writer<'a> {
         // The serialiser has put a file of its own at that path, private and not yet on the disk.
         let permissions = temporary.as_file().metadata().map_err(io)?.permissions();
         std::fs::set_permissions(temporary.path(), permissions).map_err(io)?;
-        std::fs::File::open(temporary.path()).and_then(|f| f.sync_all()).map_err(io)?;
+        seal_file(temporary.path()).map_err(io)?;
         temporary.persist(path).map_err(|e| io(e.error))?;
         Ok(())
     }
 }
 
+/// Writes the checksum of a file's header into it, and the file to the disk.
+fn seal_file(path: &Path) -> std::io::Result<()> {
+    let mut file = std::fs::File::options().read(true).write(true).open(path)?;
+    let mut header = vec![0; 8];
+    file.read_exact(&mut header)?;
+    header.resize(8 + length_of_header(&header), 0);
+    file.read_exact(&mut header[8..])?;
+    seal_header(&mut header);
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&header)?;
+    file.sync_all()
+}
+
+fn length_of_header(bytes: &[u8]) -> usize {
+    u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize
+}
+
 /// A map of one key: the order of its keys cannot vary.
-fn metadata(header: String) -> HashMap<String, String> {
-    HashMap::from([("bridged".to_string(), header)])
+fn metadata(header: &str) -> HashMap<String, String> {
+    HashMap::from([("bridged".to_string(), header.to_string())])
 }
 
 /// The bytes of `f32`s: borrowed on a little-endian machine, as rows may be gigabytes.

@@ -6,7 +6,10 @@ use Direction::{Forward, Reverse};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Reading, Votes};
 use bridged::cluster::NOISE;
 use bridged::math::{Matrix, Seed, Silent};
-use bridged::{BridgedClustering, BridgedModel, Direction, Prediction, Problem, Source, Uncovered};
+use bridged::{
+    BridgedClustering, BridgedModel, Direction, Prediction, Preset, Problem, Source, Status,
+    Uncovered,
+};
 
 /// A pool of groups on a line: group g is `sizes[g]` rows around `centres[g]`, whose first row is
 /// exactly the mean of the group (offsets are 0, +1, −1, +2, −2, …).
@@ -46,7 +49,7 @@ struct Case {
 
 impl Case {
     fn method(&self, bridge: &str) -> BridgedClustering {
-        let mut method = BridgedClustering::voting(1);
+        let mut method = Preset::Voting.with_k(1);
         method.x.cluster = method.x.cluster.with_k(self.x.centres.len());
         method.y.cluster = method.y.cluster.with_k(self.y.centres.len());
         method.bridge = BridgeSpec::named(bridge).unwrap();
@@ -99,8 +102,17 @@ fn rules() -> impl Iterator<Item = &'static str> {
     BridgeSpec::ALL.iter().map(|e| e.name).filter(move |n| named(n).reading() == Reading::Cluster)
 }
 
+/// How the link of each row was decided.
 fn statuses(prediction: &Prediction) -> Vec<LinkStatus> {
-    (0..prediction.len()).map(|i| prediction.answer(i).status).collect()
+    (0..prediction.len()).map(|i| status(prediction, i)).collect()
+}
+
+/// How the link of a row was decided.
+fn status(prediction: &Prediction, i: usize) -> LinkStatus {
+    match prediction.explain(i).status {
+        Status::Link(status) => status,
+        Status::Unsure => panic!("nobody asked for a probability"),
+    }
 }
 
 #[test]
@@ -120,7 +132,7 @@ fn every_rule_predicts_the_mean_of_the_linked_group_both_ways() {
         assert_eq!(case.values(&model, Reverse), [100.0, 200.0, 0.0], "{rule}");
         let prediction = case.of_groups(&model, Forward);
         assert_eq!(statuses(&prediction), [LinkStatus::Linked; 3], "{rule}");
-        let support: Vec<u32> = (0..3).map(|i| prediction.answer(i).support).collect();
+        let support: Vec<u32> = (0..3).map(|i| prediction.explain(i).support).collect();
         assert_eq!(support, [2, 1, 1], "{rule}");
     }
 }
@@ -139,16 +151,16 @@ fn the_sides_may_have_different_numbers_of_clusters_and_links_may_be_many_to_one
     let case = Case { x, y, pairs };
     for rule in ["majority", "margin", "soft"] {
         let model = case.fit(&case.method(rule));
-        assert_eq!((model.x.k(), model.y.k()), (4, 2));
+        assert_eq!((model.x().k(), model.y().k()), (4, 2));
         assert_eq!(case.values(&model, Forward), [0.0, 0.0, 1000.0, 1000.0], "{rule}");
-        assert_eq!(model.reverse.bridge.links.len(), 2);
+        assert_eq!(model.regressor(Reverse).bridge().links.len(), 2);
     }
     // Backwards one cluster must stand for two: the one with more pairs.
     let model = case.fit(&case.method("majority"));
     assert_eq!(case.values(&model, Reverse)[1], 300.0);
     // One-to-one leaves two input clusters without a link.
     let model = case.fit(&case.method("hungarian"));
-    let linked = model.forward.bridge.best().iter().flatten().count();
+    let linked = model.regressor(Forward).bridge().best().iter().flatten().count();
     assert_eq!(linked, 2);
 }
 
@@ -210,9 +222,9 @@ fn without_evidence_the_mean_of_the_other_pool_is_predicted() {
         let prediction = case.of_groups(&model, Forward);
         assert_eq!(prediction.values.data()[0], 500.0);
         assert_eq!(prediction.values.data()[1], case.y.mean(), "{rule}");
-        let answer = prediction.answer(1);
-        assert_eq!((answer.status, answer.source), (LinkStatus::NoEvidence, Source::Mean));
-        assert_eq!((answer.support, answer.targets.len()), (0, 0));
+        let why = prediction.explain(1);
+        assert_eq!((why.status, why.source), (Status::Link(LinkStatus::NoEvidence), Source::Mean));
+        assert_eq!((why.support, why.links.len()), (0, 0));
         assert!(prediction.answered(1));
         assert!(model.warnings().iter().any(|w| w.contains("1 of 3 x clusters have no pair")));
     }
@@ -226,10 +238,14 @@ fn without_evidence_the_nearest_covered_cluster_may_answer() {
         let model = case.fit_shuffled(&method, Some(shuffle), shuffle);
         let prediction = case.of_groups(&model, Forward);
         assert_eq!(prediction.values.data(), [500.0, 900.0, 900.0]);
-        let answer = prediction.answer(1);
-        assert_eq!(answer.status, LinkStatus::NoEvidence, "whoever answers, it has no evidence");
-        assert_eq!(answer.source, Source::Nearest(prediction.clusters[2]));
-        assert_eq!(answer.support, 2);
+        let why = prediction.explain(1);
+        assert_eq!(
+            why.status,
+            Status::Link(LinkStatus::NoEvidence),
+            "whoever answers, it has no evidence"
+        );
+        assert_eq!(why.source, Source::Nearest(prediction.clusters[2]));
+        assert_eq!(why.support, 2);
     }
 }
 
@@ -242,8 +258,8 @@ fn without_evidence_the_model_may_abstain() {
     assert_eq!(prediction.values.data()[0], 500.0);
     assert!(prediction.values.data()[1].is_nan());
     assert!(!prediction.answered(1) && prediction.answered(2));
-    let answer = prediction.answer(1);
-    assert_eq!((answer.status, answer.source), (LinkStatus::NoEvidence, Source::Abstain));
+    let why = prediction.explain(1);
+    assert_eq!((why.status, why.source), (Status::Link(LinkStatus::NoEvidence), Source::Abstain));
     // No real row is near to nothing.
     let nearest = model.nearest(Forward, prediction.values.view(), 2).unwrap();
     assert_eq!(nearest.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 2]);
@@ -274,8 +290,8 @@ fn a_tie_is_decided_by_the_deeper_pair_however_clusters_are_numbered() {
             let model = case.fit_shuffled(&case.method("majority"), Some(shuffle), shuffle);
             let prediction = case.of_groups(&model, Forward);
             assert_eq!(prediction.values.data()[0], case.y.centres[deep]);
-            assert_eq!(prediction.answer(0).status, LinkStatus::Tied);
-            assert_eq!(prediction.answer(0).support, 1);
+            assert_eq!(status(&prediction, 0), LinkStatus::Tied);
+            assert_eq!(prediction.explain(0).support, 1);
             assert!(model.warnings().iter().any(|w| w.contains("1 of 2 x clusters are tied")));
         }
     }
@@ -297,7 +313,7 @@ fn a_tie_of_equal_depth_is_decided_by_size_however_clusters_are_numbered() {
             let model = case.fit_shuffled(&case.method("majority"), Some(shuffle), shuffle);
             let prediction = case.of_groups(&model, Forward);
             assert_eq!(prediction.values.data()[0], case.y.centres[large]);
-            assert_eq!(prediction.answer(0).status, LinkStatus::Tied);
+            assert_eq!(status(&prediction, 0), LinkStatus::Tied);
         }
     }
 }
@@ -312,9 +328,9 @@ fn a_tie_in_everything_is_shared_and_never_decided_by_index() {
         let model = case.fit_shuffled(&case.method("majority"), Some(shuffle), shuffle);
         let prediction = case.of_groups(&model, Forward);
         assert_eq!(prediction.values.data()[0], 150.0);
-        let answer = prediction.answer(0);
-        assert_eq!((answer.status, answer.support), (LinkStatus::Tied, 2));
-        assert!(answer.targets.iter().all(|t| t.weight == 0.5));
+        let why = prediction.explain(0);
+        assert_eq!((why.status, why.support), (Status::Link(LinkStatus::Tied), 2));
+        assert!(why.links.iter().all(|t| t.weight == 0.5));
     }
 }
 
@@ -334,7 +350,7 @@ fn soft_links_weigh_output_clusters_by_their_share_of_the_pairs() {
         let model = case.fit_shuffled(&case.method("soft"), Some(shuffle), shuffle);
         let prediction = case.of_groups(&model, Forward);
         assert_eq!(prediction.values.data(), [600.0, 0.0]);
-        let weights: Vec<f64> = prediction.answer(0).targets.iter().map(|t| t.weight).collect();
+        let weights: Vec<f64> = prediction.explain(0).links.iter().map(|t| t.weight).collect();
         assert_eq!(weights, [0.75, 0.25]);
         assert_eq!(case.values(&model, Reverse), [200.0, 0.0], "y0 has one pair in either");
     }
@@ -371,7 +387,7 @@ fn hungarian_links_are_one_to_one_and_losers_follow_the_policy() {
     let model = fit(Uncovered::Mean);
     let prediction = case.of_groups(&model, Forward);
     assert_eq!(prediction.values.data(), [0.0, case.y.mean(), 1600.0]);
-    assert_eq!(prediction.answer(1).status, LinkStatus::Outvoted);
+    assert_eq!(status(&prediction, 1), LinkStatus::Outvoted);
     assert!(model.warnings().iter().any(|w| w.contains("1 of 3 x clusters lost their votes")));
     assert_eq!(case.values(&fit(Uncovered::Nearest), Forward), [0.0, 0.0, 1600.0]);
     assert!(case.values(&fit(Uncovered::Abstain), Forward)[1].is_nan());
@@ -387,7 +403,7 @@ fn hungarian_gives_the_last_cluster_to_the_last_place_in_a_square_problem() {
     let prediction = case.of_groups(&model, Forward);
     assert_eq!(prediction.values.data(), [800.0, 1600.0, 0.0]);
     assert_eq!(
-        (prediction.answer(1).status, prediction.answer(1).support),
+        (status(&prediction, 1), prediction.explain(1).support),
         (LinkStatus::Eliminated, 0)
     );
 }
@@ -406,16 +422,23 @@ fn noise_rows_follow_the_policy_and_pairs_in_the_noise_do_not_vote() {
         let method = BridgedClustering { uncovered, ..both(spec("dbscan", 2)) };
         let problem = Problem::new(x.view(), y.view(), &pairs);
         let model = method.fit(problem, Seed(0), &Silent).unwrap();
-        assert_eq!(model.x.k(), 2);
-        assert!(model.forward.bridge.links.iter().all(|l| l.status == LinkStatus::Linked));
-        assert_eq!(model.forward.bridge.links.iter().map(|l| l.pairs).sum::<u32>(), 3);
+        assert_eq!(model.x().k(), 2);
+        assert!(
+            model
+                .regressor(Direction::Forward)
+                .bridge()
+                .links
+                .iter()
+                .all(|l| l.status == LinkStatus::Linked)
+        );
+        assert_eq!(model.regressor(Forward).bridge().links.iter().map(|l| l.pairs).sum::<u32>(), 3);
         assert!(model.warnings().iter().any(|w| w.starts_with("1 of 4 pairs have a row outside")));
         let prediction = model.predict(Forward, new.view()).unwrap();
         assert_eq!(statuses(&prediction)[1..], [LinkStatus::Noise; 4]);
-        assert_eq!(prediction.answer(0).status, LinkStatus::Linked);
+        assert_eq!(status(&prediction, 0), LinkStatus::Linked);
         assert!(prediction.clusters[1..].iter().all(|&c| c == NOISE));
         let pool = model.predict_pool(Forward).unwrap();
-        assert_eq!((pool.clusters[20], pool.answer(20).status), (NOISE, LinkStatus::Noise));
+        assert_eq!((pool.clusters[20], status(&pool, 20)), (NOISE, LinkStatus::Noise));
         prediction
     };
     let near = |value: f32, want: f32| (value - want).abs() < 1e-3 * want.abs().max(1.0);
@@ -423,13 +446,13 @@ fn noise_rows_follow_the_policy_and_pairs_in_the_noise_do_not_vote() {
     let mean = answers(Uncovered::Mean);
     let of_pool = y.view().mean_row()[0] as f32;
     assert!(mean.values.data()[1..].iter().all(|&v| near(v, of_pool)), "{:?}", mean.values);
-    assert_eq!(mean.answer(1).source, Source::Mean);
+    assert_eq!(mean.explain(1).source, Source::Mean);
 
     let nearest = answers(Uncovered::Nearest);
     let want = [1000.45, 1000.45, 0.45, 0.45, 1000.45];
     for (i, (&value, want)) in nearest.values.data().iter().zip(want).enumerate() {
         assert!(near(value, want), "row {i}: {value} {want}");
-        assert_eq!(matches!(nearest.answer(i).source, Source::Nearest(_)), i > 0);
+        assert_eq!(matches!(nearest.explain(i).source, Source::Nearest(_)), i > 0);
     }
 
     let abstain = answers(Uncovered::Abstain);
@@ -447,12 +470,12 @@ fn votes(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Votes {
 fn hungarian_eliminates_only_where_one_to_one_forces_it() {
     let hungarian = BridgeSpec::named("hungarian").unwrap();
     // x0 and x1 draw for y0: whoever loses it may belong to y1, as may x2.
-    let link = &hungarian.link(&votes(3, 2, &[(0, 0), (1, 0)])).links[2];
+    let link = &hungarian.link(&votes(3, 2, &[(0, 0), (1, 0)])).unwrap().links[2];
     assert_eq!((link.status, link.best()), (LinkStatus::NoEvidence, None));
     // The same with a place too many: x2 draws between y1 and y2, so y3 is not the last place.
-    let link = &hungarian.link(&votes(4, 4, &[(0, 0), (1, 0), (2, 1), (2, 2)])).links[3];
+    let link = &hungarian.link(&votes(4, 4, &[(0, 0), (1, 0), (2, 1), (2, 2)])).unwrap().links[3];
     assert_eq!((link.status, link.best()), (LinkStatus::NoEvidence, None));
     // x0 and x1 draw for y0 and y1, but between them: x2 is left with y2.
-    let link = &hungarian.link(&votes(3, 3, &[(0, 0), (0, 1), (1, 0), (1, 1)])).links[2];
+    let link = &hungarian.link(&votes(3, 3, &[(0, 0), (0, 1), (1, 0), (1, 1)])).unwrap().links[2];
     assert_eq!((link.status, link.best()), (LinkStatus::Eliminated, Some(2)));
 }

@@ -7,7 +7,7 @@ use bridged::cluster::{ClusterSpec, Clusterer};
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::{Side, bridging};
 use bridged::synth::{Mixture, Pairs};
-use bridged::{BridgedClustering, Direction, PairRows, Problem, Source};
+use bridged::{BridgedClustering, Direction, PairRows, Preset, Problem, Source, Status};
 
 /// Three groups of five rows on each side, at 0, 100 and 200 (x) and 0, 1000 and 2000 (y).
 fn three_groups() -> (Matrix, Matrix) {
@@ -18,7 +18,7 @@ fn three_groups() -> (Matrix, Matrix) {
 
 fn fit_pairs(x: &Matrix, y: &Matrix, pairs: &[(u32, u32)], seed: u64) -> bridged::BridgedModel {
     let problem = Problem::new(x.view(), y.view(), pairs);
-    BridgedClustering::voting(3).fit(problem, Seed(seed), &Silent).unwrap()
+    Preset::Voting.with_k(3).fit(problem, Seed(seed), &Silent).unwrap()
 }
 
 #[test]
@@ -27,9 +27,10 @@ fn an_input_cluster_without_a_pair_never_maps_to_output_cluster_0() {
     for seed in 0..12 {
         let model = fit_pairs(&x, &y, &[(0, 0), (5, 10)], seed);
         let prediction = model.predict(Direction::Forward, x.view().slice(10..15)).unwrap();
-        let answer = prediction.answer(0);
-        assert_eq!((answer.status, answer.source), (LinkStatus::NoEvidence, Source::Mean));
-        assert!(answer.targets.is_empty());
+        let why = prediction.explain(0);
+        assert_eq!(why.status, Status::Link(LinkStatus::NoEvidence));
+        assert_eq!(why.source, Source::Mean);
+        assert!(why.links.is_empty() && why.linked.is_none());
         assert!(prediction.values.data().iter().all(|&v| v == 1000.0), "the mean of the pool");
     }
 }
@@ -43,8 +44,8 @@ fn a_tie_never_takes_the_lowest_index() {
         let model = fit_pairs(&x, &y, &[(2, 4), (2, 12), (7, 7)], seed);
         let prediction = model.predict(Direction::Forward, x.view().slice(0..1)).unwrap();
         assert_eq!(prediction.values.data(), [2000.0], "the deeper pair decides");
-        assert_eq!(prediction.answer(0).status, LinkStatus::Tied);
-        winners.insert(prediction.answer(0).targets[0].cluster);
+        assert_eq!(prediction.explain(0).status, Status::Link(LinkStatus::Tied));
+        winners.insert(prediction.explain(0).links[0].cluster);
     }
     assert!(winners.len() > 1, "the test saw several numberings");
 }
@@ -55,8 +56,8 @@ fn seven_pairs_at_random_leave_a_third_of_seven_clusters_without_any_and_stratif
     let uncovered = |pairs: Pairs| {
         let share = |seed: u64| {
             let s = mixture.draw(sizes(280, 280, 0, pairs), Seed(seed));
-            let model = fit_sample(&BridgedClustering::voting(7), &s);
-            let links = &model.forward.bridge.links;
+            let model = fit_sample(&Preset::Voting.with_k(7), &s);
+            let links = &model.regressor(Direction::Forward).bridge().links;
             links.iter().filter(|l| l.status == LinkStatus::NoEvidence).count() as f64 / 7.0
         };
         (0..30).map(share).sum::<f64>() / 30.0
@@ -74,15 +75,15 @@ fn the_pairs_belong_to_both_pools_unless_that_is_switched_off() {
     y.row_mut(14)[0] = 2900.0;
     let pairs = [(0, 0), (5, 5), (14, 14)];
     let fit = |pair_rows: PairRows| {
-        let method = BridgedClustering { pair_rows, ..BridgedClustering::voting(3) };
+        let method = BridgedClustering { pair_rows, ..Preset::Voting.with_k(3) };
         method.fit(Problem::new(x.view(), y.view(), &pairs), Seed(0), &Silent).unwrap()
     };
     let pooled = fit(PairRows::Pooled);
-    assert_eq!(pooled.x.clustering.sizes, [5, 5, 5]);
-    assert!((pooled.y.mean[0] - y.view().mean_row()[0] as f32).abs() < 0.01);
+    assert_eq!(pooled.x().sizes(), [5, 5, 5]);
+    assert!((pooled.y().mean()[0] - y.view().mean_row()[0] as f32).abs() < 0.01);
 
     let apart = fit(PairRows::Apart);
-    let mut sizes = apart.x.clustering.sizes.clone();
+    let mut sizes = apart.x().sizes().to_vec();
     sizes.sort_unstable();
     assert_eq!(sizes, [4, 4, 4], "the clustering did not see the paired rows");
     // Exactly what a fit on the other rows alone gives.
@@ -91,13 +92,13 @@ fn the_pairs_belong_to_both_pools_unless_that_is_switched_off() {
     let alone = |m: &Matrix, side: &str| {
         spec("kmeans", 3).fit(m.view(), Seed(0).child(side), &Silent).unwrap()
     };
-    assert_eq!(apart.x.clustering.centroids, alone(&rest_x, "x").centroids);
-    assert_eq!(apart.y.clustering.centroids, alone(&rest_y, "y").centroids);
-    assert_eq!(apart.y.mean[0], rest_y.view().mean_row()[0] as f32);
+    assert_eq!(apart.x().clustering().centroids, alone(&rest_x, "x").centroids);
+    assert_eq!(apart.y().clustering().centroids, alone(&rest_y, "y").centroids);
+    assert_eq!(apart.y().mean()[0], rest_y.view().mean_row()[0] as f32);
     // They vote all the same, and every row of the pool has a label.
-    assert_eq!(apart.votes.pairs.len(), 3);
-    assert_eq!(apart.x.clustering.labels.len(), 15);
-    assert_eq!(apart.x.clustering.labels[14], apart.x.clustering.labels[13]);
+    assert_eq!(apart.votes(Direction::Forward).pairs.len(), 3);
+    assert_eq!(apart.x().labels().len(), 15);
+    assert_eq!(apart.x().labels()[14], apart.x().labels()[13]);
     let far = apart.predict(Direction::Forward, x.view().slice(14..15)).unwrap();
     assert_eq!(far.values.data(), [1999.5], "the mean of y rows 10 to 13");
 }
@@ -107,16 +108,16 @@ fn pairs_vote_with_the_label_of_the_clustering_and_later_points_use_assign() {
     // Balanced sizes force row 3, which is nearest to the left centroid, into the right cluster.
     let x = Matrix::from_rows(&[[0.0], [1.0], [2.0], [8.0], [50.0], [51.0]]);
     let y = Matrix::from_rows(&[[0.0], [1.0], [2.0], [100.0], [101.0], [102.0]]);
-    let method = BridgedClustering::paper(2);
+    let method = Preset::Paper.with_k(2);
     let pairs = [(0, 0), (3, 4)];
     let model = method.fit(Problem::new(x.view(), y.view(), &pairs), Seed(0), &Silent).unwrap();
-    let labels = &model.x.clustering.labels;
+    let labels = model.x().labels();
     assert_eq!(labels[3], labels[4], "its size-constrained label");
     assert_ne!(labels[3], labels[0]);
-    let assigned = model.x.assign(x.view());
+    let assigned = model.x().assign(x.view());
     assert_eq!(assigned[3], labels[0], "assign does not re-impose the sizes");
     // The pair voted for the right cluster, so that cluster leads to 101.
-    assert_eq!(model.votes.pairs[1].x, labels[3]);
+    assert_eq!(model.votes(Direction::Forward).pairs[1].x, labels[3]);
     let links = model.predict(Direction::Forward, x.view()).unwrap();
     assert_eq!(links.values.data()[4], 101.0);
     // As a new row the same point is assigned to the left; as a row of the pool it stays.
@@ -127,7 +128,7 @@ fn pairs_vote_with_the_label_of_the_clustering_and_later_points_use_assign() {
 
 #[test]
 fn the_preset_paper_is_balanced_k_means_with_ten_restarts_and_equal_sizes() {
-    let method = BridgedClustering::paper(4);
+    let method = Preset::Paper.with_k(4);
     for side in [&method.x, &method.y] {
         assert_eq!(side.cluster.name(), "balanced");
         let json = serde_json::to_value(&side.cluster).unwrap();
@@ -135,7 +136,7 @@ fn the_preset_paper_is_balanced_k_means_with_ten_restarts_and_equal_sizes() {
         assert_eq!(side.scale, bridged::scale::Scale::None);
     }
     assert_eq!(method.bridge.name(), "majority");
-    assert_eq!(method.refine.kind, bridged::refine::RefineKind::None);
+    assert_eq!(method.refine.kind, bridged::RefineKind::None);
     assert_eq!(method.pair_rows, PairRows::Pooled);
     // Sizes ⌊n/C⌋ to ⌈n/C⌉ even where the groups are not.
     for (n, lo, hi) in [(83, 20, 21), (80, 20, 20), (82, 20, 21)] {
@@ -181,15 +182,16 @@ fn reversed_bridging_accuracy_is_not_scored_with_the_forward_truth_or_its_invers
             let class = |labels: &[u32], cluster: usize| {
                 classes[labels.iter().position(|&l| l as usize == cluster).unwrap()]
             };
-            let (from, to) = (&model.y.clustering.labels, &model.x.clustering.labels);
+            let (from, to) = (model.y().labels(), model.x().labels());
             assert_eq!(class(from, a), class(to, b.unwrap() as usize));
         }
         // Scored against the forward truth, as the published code does, it would often be wrong.
         let (sx, sy) = (
-            Side { labels: &model.x.clustering.labels, classes: &classes },
-            Side { labels: &model.y.clustering.labels, classes: &classes },
+            Side { labels: model.x().labels(), classes: &classes },
+            Side { labels: model.y().labels(), classes: &classes },
         );
-        let rescored = bridging(sy, sx, &model.reverse.bridge.best()).unwrap();
+        let links = model.regressor(Direction::Reverse).bridge().best();
+        let rescored = bridging(sy, sx, &links).unwrap();
         assert_eq!(rescored, latent.reverse);
     }
 }

@@ -1,9 +1,12 @@
 //! Tests of the core through its public interface: every clustering and bridge by name, whole
-//! fits, the model file, the facts that the paper's code got wrong, and the theory.
+//! fits, the limits of every number, the model file, the facts that the paper's code got wrong, and
+//! the theory.
 
 mod bridges;
 mod conformance;
 mod facts;
+mod limit_cases;
+mod limits;
 mod model;
 mod persist;
 mod posterior;

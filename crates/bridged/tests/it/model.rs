@@ -1,15 +1,18 @@
 //! Fit, predict and diagnose: refinement, scaling, leave-one-out, warnings, neighbours, errors.
 
 use crate::support::*;
+use bridged::bridge::{BridgeSpec, LinkStatus};
 use bridged::cluster::NOISE;
 use bridged::math::distance::squared_distance;
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
-use bridged::refine::{Alpha, Anchor, LocalMap, Refine, RefineKind};
 use bridged::scale::Scale;
 use bridged::synth::{Mixture, Pairs, Sample};
+
 use bridged::{
-    BridgedClustering, BridgedModel, Direction, Error, LeaveOneOut, PairRows, Problem, Uncovered,
+    Alpha, Anchor, Ask, BridgedClustering, BridgedModel, Direction, Error, LeaveOneOut, LocalMap,
+    Names, PairRows, Pool, Preset, Problem, Refine, RefineKind, Source, Status, TextColumn,
+    Uncovered,
 };
 use std::collections::BTreeSet;
 
@@ -17,7 +20,7 @@ const KINDS: [RefineKind; 2] = [RefineKind::Supervised, RefineKind::SupervisedCe
 
 fn refined(k: usize, kind: RefineKind, alpha: Alpha) -> BridgedClustering {
     let refine = Refine { kind, alpha, ridge: 1.0 };
-    BridgedClustering { refine, ..BridgedClustering::voting(k) }
+    BridgedClustering { refine, ..Preset::Voting.with_k(k) }
 }
 
 fn forward_mse(model: &BridgedModel, s: &Sample) -> f64 {
@@ -52,18 +55,18 @@ fn linear_within_classes() -> Sample {
 fn predictions_are_means_of_the_linked_cluster_and_pool_rows_keep_their_label() {
     let s = Mixture { separation: 3.0, ..Mixture::default() }
         .draw(sizes(200, 180, 40, Pairs::Stratified(3)), Seed(1));
-    let model = fit_sample(&BridgedClustering::voting(5), &s);
+    let model = fit_sample(&Preset::Voting.with_k(5), &s);
     for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)] {
         let prediction = model.predict(direction, rows.view()).unwrap();
         assert_eq!((prediction.len(), prediction.is_empty()), (40, false));
         assert_eq!(prediction.clusters, model.from(direction).assign(rows.view()));
-        let values = &model.to(direction).values;
+        let values = model.to(direction).values();
         for i in 0..40 {
-            let target = prediction.answer(i).targets[0].cluster;
+            let target = prediction.explain(i).links[0].cluster;
             assert_eq!(prediction.values.row(i), values.row(target as usize));
         }
         let pool = model.predict_pool(direction).unwrap();
-        assert_eq!(pool.clusters, model.from(direction).clustering.labels);
+        assert_eq!(pool.clusters, model.from(direction).labels());
     }
     let none = model.predict(Direction::Forward, Matrix::zeros(0, 16).view()).unwrap();
     assert!(none.is_empty() && none.values.rows() == 0);
@@ -72,7 +75,7 @@ fn predictions_are_means_of_the_linked_cluster_and_pool_rows_keep_their_label() 
 #[test]
 fn without_alpha_refinement_gives_exactly_the_centroid() {
     let s = linear_within_classes();
-    let plain = fit_sample(&BridgedClustering::voting(3), &s);
+    let plain = fit_sample(&Preset::Voting.with_k(3), &s);
     for kind in KINDS {
         let model = fit_sample(&refined(3, kind, Alpha::Fixed(0.0)), &s);
         for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)]
@@ -86,16 +89,16 @@ fn without_alpha_refinement_gives_exactly_the_centroid() {
 #[test]
 fn refinement_helps_where_y_follows_x_within_clusters() {
     let s = linear_within_classes();
-    let plain = forward_mse(&fit_sample(&BridgedClustering::voting(3), &s), &s);
+    let plain = forward_mse(&fit_sample(&Preset::Voting.with_k(3), &s), &s);
     for kind in KINDS {
         let model = fit_sample(&refined(3, kind, Alpha::Auto), &s);
-        let alpha = model.forward.alpha;
+        let alpha = model.regressor(Direction::Forward).alpha();
         assert!((0.7..=1.0).contains(&alpha), "{kind:?}: α = {alpha}");
         let error = forward_mse(&model, &s);
         // The other clusters' centroids ask for a map between clusters as well as within.
         let share = if kind == RefineKind::Supervised { 0.25 } else { 0.7 };
         assert!(error < share * plain, "{kind:?}: {error} with, {plain} without");
-        let check = model.forward.check.unwrap();
+        let check = model.regressor(Direction::Forward).leave_one_out().unwrap();
         assert!(check.bridge < 1.2 * share * plain, "leaving one out shows it, too: {check:?}");
         let half = fit_sample(&refined(3, kind, Alpha::Fixed(0.5)), &s);
         assert!((error..plain).contains(&forward_mse(&half, &s)), "half way is in between");
@@ -109,11 +112,12 @@ fn automatic_alpha_stays_near_zero_where_the_sides_are_independent_within_cluste
         let mixture =
             Mixture { classes: 3, dim_x: 4, dim_y: 4, separation: 14.0, ..Mixture::default() };
         let s = mixture.draw(sizes(300, 300, 300, Pairs::Stratified(12)), Seed(seed));
-        let plain = forward_mse(&fit_sample(&BridgedClustering::voting(3), &s), &s);
+        let plain = forward_mse(&fit_sample(&Preset::Voting.with_k(3), &s), &s);
         for kind in KINDS {
             let model = fit_sample(&refined(3, kind, Alpha::Auto), &s);
-            assert!((0.0..0.5).contains(&model.forward.alpha), "α = {}", model.forward.alpha);
-            alphas.push(model.forward.alpha);
+            let alpha = model.regressor(Direction::Forward).alpha();
+            assert!((0.0..0.5).contains(&alpha), "α = {alpha}");
+            alphas.push(alpha);
             let error = forward_mse(&model, &s);
             assert!(error < 1.03 * plain, "{kind:?}, seed {seed}: {error} {plain}");
         }
@@ -127,7 +131,7 @@ fn two_pairs_in_1280_dimensions_do_not_blow_up() {
         Mixture { classes: 2, dim_x: 1280, dim_y: 640, separation: 90.0, ..Mixture::default() };
     for pairs in [1, 2] {
         let s = mixture.draw(sizes(50, 50, 40, Pairs::Stratified(pairs)), Seed(4));
-        let plain = forward_mse(&fit_sample(&BridgedClustering::voting(2), &s), &s);
+        let plain = forward_mse(&fit_sample(&Preset::Voting.with_k(2), &s), &s);
         for kind in KINDS {
             for alpha in [Alpha::Fixed(1.0), Alpha::Auto] {
                 let error = forward_mse(&fit_sample(&refined(2, kind, alpha), &s), &s);
@@ -149,14 +153,14 @@ fn predictions_are_in_the_units_of_the_data_whatever_the_scaling() {
         }
     }
     for scale in [Scale::None, Scale::Standardize, Scale::Pca { components: 4 }] {
-        let mut method = BridgedClustering::voting(4);
+        let mut method = Preset::Voting.with_k(4);
         (method.x.scale, method.y.scale) = (Scale::Standardize, scale);
         let model = fit_sample(&method, &s);
         let prediction = model.predict(Direction::Forward, s.test_x.view()).unwrap();
         for i in 0..10 {
-            let target = prediction.answer(i).targets[0].cluster;
+            let target = prediction.explain(i).links[0].cluster;
             let members: Vec<usize> =
-                (0..160).filter(|&r| model.y.clustering.labels[r] == target).collect();
+                (0..160).filter(|&r| model.y().labels()[r] == target).collect();
             let mean = s.y.view().select(members).view().mean_row();
             for (&got, mean) in prediction.values.row(i).iter().zip(mean) {
                 assert_close(f64::from(got), mean, 1e-4, &format!("{scale:?}"));
@@ -165,8 +169,8 @@ fn predictions_are_in_the_units_of_the_data_whatever_the_scaling() {
         let values = prediction.values.view();
         let nearest = &model.nearest(Direction::Forward, values, 1).unwrap()[0];
         assert_eq!(
-            model.y.clustering.labels[nearest[0].row as usize],
-            prediction.answer(0).targets[0].cluster
+            model.y().labels()[nearest[0].row as usize],
+            prediction.explain(0).links[0].cluster
         );
     }
 }
@@ -178,13 +182,13 @@ fn l2_scaling_sees_only_directions_and_predicts_rows_of_full_length() {
         let length = 10f32.powi(i as i32 % 3);
         length * (if j == i % 2 { 5.0 } else { 0.0 } + 0.1 * jitter.row(i)[j])
     });
-    let mut method = BridgedClustering::voting(2);
+    let mut method = Preset::Voting.with_k(2);
     (method.x.scale, method.y.scale) = (Scale::L2, Scale::L2);
     let pairs = [(0, 0), (1, 1)];
     let problem = Problem::new(rows.view(), rows.view(), &pairs);
     let model = method.fit(problem, Seed(0), &Silent).unwrap();
     let parity: Vec<u32> = (0..60).map(|i| i % 2).collect();
-    assert!(same_partition(&model.x.clustering.labels, &parity));
+    assert!(same_partition(model.x().labels(), &parity));
     let prediction = model.predict(Direction::Forward, rows.view().slice(0..2)).unwrap();
     let even = rows.view().select((0..60).step_by(2)).view().mean_row();
     assert_close(f64::from(prediction.values.row(0)[0]), even[0], 1e-5, "the mean of the rows");
@@ -195,7 +199,7 @@ fn l2_scaling_sees_only_directions_and_predicts_rows_of_full_length() {
 fn with_standardised_columns_their_units_do_not_matter() {
     let mixture = Mixture { classes: 4, separation: 5.0, ..Mixture::default() };
     let s = mixture.draw(sizes(240, 200, 60, Pairs::Stratified(2)), Seed(7));
-    let mut method = BridgedClustering::voting(4);
+    let mut method = Preset::Voting.with_k(4);
     (method.x.scale, method.y.scale) = (Scale::Standardize, Scale::Standardize);
     let base = fit_sample(&method, &s).predict(Direction::Forward, s.test_x.view()).unwrap();
     let unit = |j: usize| 2f32.powi((j as i32 % 5 - 2) * 6);
@@ -208,7 +212,7 @@ fn with_standardised_columns_their_units_do_not_matter() {
         assert_close(f64::from(*got), f64::from(*want), 1e-4, "predictions follow the units");
     }
     // Unscaled, a column in a small unit drowns the others.
-    let unscaled = fit_sample(&BridgedClustering::voting(4), &other);
+    let unscaled = fit_sample(&Preset::Voting.with_k(4), &other);
     assert_ne!(
         unscaled.predict(Direction::Forward, other.test_x.view()).unwrap().clusters,
         base.clusters
@@ -216,12 +220,23 @@ fn with_standardised_columns_their_units_do_not_matter() {
 }
 
 /// Leave-one-out as its definition has it, by hand: majority votes, means and maps made anew
-/// without the pair; the clusterings are kept.
-fn leave_one_out_by_hand(model: &BridgedModel, s: &Sample, alpha: f64) -> LeaveOneOut {
-    let (votes, method) = (&model.votes, &model.spec);
-    let paired: BTreeSet<usize> = s.pairs.iter().map(|p| p.1 as usize).collect();
+/// without the pair; the clusterings are kept. `s` is the sample as the direction sees it: its
+/// inputs are `x`.
+fn leave_one_out_by_hand(model: &BridgedModel, direction: Direction, s: &Sample) -> LeaveOneOut {
+    let (votes, method) = (model.votes(direction), model.settings());
+    let (from, to) = (model.from(direction), model.to(direction));
+    let alpha = model.regressor(direction).alpha();
+    let (voters, paired): (BTreeSet<usize>, BTreeSet<usize>) =
+        s.pairs.iter().map(|&(a, b)| (a as usize, b as usize)).unzip();
     let apart = method.pair_rows == PairRows::Apart;
-    let centroids = &model.x.clustering.centroids;
+    let centroids = &from.clustering().centroids;
+    let radius = |cluster: u32| -> f64 {
+        let rows = (0..s.x.rows())
+            .filter(|&r| from.labels()[r] == cluster && !(apart && voters.contains(&r)));
+        let squared: Vec<f64> =
+            rows.map(|r| squared_distance(s.x.row(r), centroids.row(cluster as usize))).collect();
+        (squared.iter().sum::<f64>() / squared.len().max(1) as f64).sqrt()
+    };
     let mean_of = |rows: &dyn Fn(usize) -> bool| -> Vec<f64> {
         let chosen = (0..s.y.rows()).filter(|&r| rows(r) && !(apart && paired.contains(&r)));
         s.y.view().select(chosen).view().mean_row()
@@ -233,22 +248,21 @@ fn leave_one_out_by_hand(model: &BridgedModel, s: &Sample, alpha: f64) -> LeaveO
     for (left_out, &(a, b)) in s.pairs.iter().enumerate() {
         let (input, truth) = (s.x.row(a as usize), s.y.row(b as usize));
         let rest = || (0..s.pairs.len()).filter(move |&i| i != left_out);
-        let links: Vec<Vec<u32>> = (0..model.x.k() as u32)
+        let links: Vec<Vec<u32>> = (0..from.k() as u32)
             .map(|cluster| {
                 let cell = |y: u32| {
                     let of = rest().map(|i| votes.pairs[i]).filter(|v| (v.x, v.y) == (cluster, y));
                     (of.clone().count(), of.map(|v| v.x_depth * v.y_depth).sum::<f64>())
                 };
-                let cells: Vec<_> = (0..model.y.k() as u32).map(|y| (y, cell(y))).collect();
+                let cells: Vec<_> = (0..to.k() as u32).map(|y| (y, cell(y))).collect();
                 let most = cells.iter().map(|c| c.1.0).max().unwrap();
                 let tied = cells.iter().filter(|c| c.1.0 == most && most > 0);
-                let key = |c: &(u32, (usize, f64))| (c.1.1, model.y.clustering.sizes[c.0 as usize]);
+                let key = |c: &(u32, (usize, f64))| (c.1.1, to.sizes()[c.0 as usize]);
                 let best = tied.clone().map(key).fold((-1.0, 0), |m, k| if k > m { k } else { m });
                 tied.filter(|c| key(c) == best).map(|c| c.0).collect()
             })
             .collect();
-        let value =
-            |target: u32| mean_of(&|r| model.y.clustering.labels[r] == target && r != b as usize);
+        let value = |target: u32| mean_of(&|r| to.labels()[r] == target && r != b as usize);
         let blend = |targets: &[u32]| -> Vec<f64> {
             let values: Vec<Vec<f64>> = targets.iter().map(|&t| value(t)).collect();
             (0..s.y.cols())
@@ -271,9 +285,9 @@ fn leave_one_out_by_hand(model: &BridgedModel, s: &Sample, alpha: f64) -> LeaveO
         };
         // Only a cluster with a link of its own has a map.
         for &t in own_link {
-            let to: Vec<f32> = value(t).iter().map(|&v| v as f32).collect();
-            let from = centroids.row(own as usize);
-            let anchor = Anchor { from, radius: model.x.radii[own as usize], to: &to };
+            let mean: Vec<f32> = value(t).iter().map(|&v| v as f32).collect();
+            let anchor =
+                Anchor { from: centroids.row(own as usize), radius: radius(own), to: &mean };
             let mut examples: Vec<(Vec<f32>, Vec<f32>)> = rest()
                 .filter(|&i| (votes.pairs[i].x, votes.pairs[i].y) == (own, t))
                 .map(|i| s.pairs[i])
@@ -324,15 +338,9 @@ fn check_leave_one_out(method: &BridgedClustering, s: &Sample) {
         pairs: s.pairs.iter().map(|&(a, b)| (b, a)).collect(),
         ..s.clone()
     };
-    let back = BridgedModel {
-        x: model.y.clone(),
-        y: model.x.clone(),
-        votes: model.votes.flip(),
-        ..model.clone()
-    };
-    for (route, model, s) in [(&model.forward, &model, s), (&model.reverse, &back, &flipped)] {
-        let got = route.check.clone().unwrap();
-        let want = leave_one_out_by_hand(model, s, route.alpha);
+    for (direction, s) in [(Direction::Forward, s), (Direction::Reverse, &flipped)] {
+        let got = model.regressor(direction).leave_one_out().unwrap();
+        let want = leave_one_out_by_hand(&model, direction, s);
         assert_eq!((got.pairs, got.answered), (want.pairs, want.answered), "{what}");
         assert_close(got.pool_mean, want.pool_mean, 1e-4, &format!("{what}: pool mean"));
         assert_close(got.paired_mean, want.paired_mean, 1e-4, &format!("{what}: paired mean"));
@@ -358,7 +366,7 @@ fn leave_one_out_errors_are_those_of_a_vote_by_hand() {
         let s = mixture.draw(sizes(50, 40, 0, Pairs::Iid(12)), Seed(seed));
         for (pair_rows, uncovered, refine) in choices() {
             let method =
-                BridgedClustering { pair_rows, uncovered, refine, ..BridgedClustering::voting(5) };
+                BridgedClustering { pair_rows, uncovered, refine, ..Preset::Voting.with_k(5) };
             check_leave_one_out(&method, &s);
         }
     }
@@ -374,7 +382,10 @@ fn leave_one_out_treats_noise_as_prediction_does() {
         let cluster = with_fields(&spec("dbscan", 3), &eps).unwrap();
         let method = BridgedClustering { pair_rows, uncovered, refine, ..both(cluster) };
         let model = fit_sample(&method, &s);
-        assert!(model.votes.pairs.iter().any(|v| v.x == NOISE), "some pairs are noise");
+        assert!(
+            model.votes(Direction::Forward).pairs.iter().any(|v| v.x == NOISE),
+            "some pairs are noise"
+        );
         assert!(model.warnings().iter().any(|w| w.contains("outside all clusters")));
         check_leave_one_out(&method, &s);
     }
@@ -384,15 +395,16 @@ fn leave_one_out_treats_noise_as_prediction_does() {
 fn automatic_alpha_is_the_best_of_a_grid() {
     let s = linear_within_classes();
     for kind in KINDS {
-        let chosen = fit_sample(&refined(3, kind, Alpha::Auto), &s).forward;
+        let error_and_alpha = |alpha: Alpha| {
+            let model = fit_sample(&refined(3, kind, alpha), &s);
+            let regressor = model.regressor(Direction::Forward);
+            (regressor.leave_one_out().unwrap().bridge, regressor.alpha())
+        };
+        let (error, chosen) = error_and_alpha(Alpha::Auto);
         for step in 0..=10 {
             let alpha = f64::from(step) / 10.0;
-            let fixed = fit_sample(&refined(3, kind, Alpha::Fixed(alpha)), &s).forward;
-            assert!(
-                chosen.check.as_ref().unwrap().bridge <= fixed.check.unwrap().bridge + 1e-9,
-                "{kind:?}: {} is worse than {alpha}",
-                chosen.alpha
-            );
+            let (fixed, _) = error_and_alpha(Alpha::Fixed(alpha));
+            assert!(error <= fixed + 1e-9, "{kind:?}: {chosen} is worse than {alpha}");
         }
     }
 }
@@ -401,14 +413,14 @@ fn automatic_alpha_is_the_best_of_a_grid() {
 fn a_constant_that_predicts_better_than_the_bridge_is_said_and_no_other_time() {
     let clear = Mixture { classes: 4, separation: 12.0, ..Mixture::default() }
         .draw(sizes(200, 200, 0, Pairs::Stratified(3)), Seed(9));
-    assert_eq!(fit_sample(&BridgedClustering::voting(4), &clear).warnings(), [""; 0]);
+    assert_eq!(fit_sample(&Preset::Voting.with_k(4), &clear).warnings(), [""; 0]);
 
     // Blurred data and pairs that join anything with anything.
     let mut blurred = Mixture { classes: 4, separation: 1.0, ..Mixture::default() }
         .draw(sizes(200, 200, 0, Pairs::Iid(20)), Seed(10));
     let order = permutation(200, 11);
     blurred.pairs = (0..20).map(|i| (i as u32, order[i] as u32)).collect();
-    let model = fit_sample(&BridgedClustering::voting(4), &blurred);
+    let model = fit_sample(&Preset::Voting.with_k(4), &blurred);
     let warnings = model.warnings();
     assert!(
         warnings[0].starts_with("A constant predicts y better than the bridge"),
@@ -420,7 +432,7 @@ fn a_constant_that_predicts_better_than_the_bridge_is_said_and_no_other_time() {
     );
 
     let single = Sample { pairs: clear.pairs[..1].to_vec(), ..clear };
-    let warnings = fit_sample(&BridgedClustering::voting(4), &single).warnings();
+    let warnings = fit_sample(&Preset::Voting.with_k(4), &single).warnings();
     assert!(warnings[0].starts_with("With a single pair there is no way to check"), "{warnings:?}");
 }
 
@@ -456,7 +468,7 @@ fn nearest_returns_the_real_rows_that_brute_force_finds() {
 fn rows_of_another_dimension_or_with_nan_are_refused_in_a_sentence() {
     let s = Mixture { classes: 3, dim_x: 4, dim_y: 3, ..Mixture::default() }
         .draw(sizes(60, 60, 10, Pairs::Stratified(2)), Seed(13));
-    let model = fit_sample(&BridgedClustering::voting(3), &s);
+    let model = fit_sample(&Preset::Voting.with_k(3), &s);
     let sentence = |r: Result<_, Error>| r.map(|_: ()| ()).unwrap_err().to_string();
     let predict = |d, m: &Matrix| sentence(model.predict(d, m.view()).map(|_| ()));
     assert_eq!(
@@ -495,12 +507,12 @@ fn parameters_out_of_range_are_refused_in_a_sentence() {
         method.fit(problem, Seed(0), &Silent).unwrap_err().to_string()
     };
     let alpha = |alpha| error(&refined(3, RefineKind::Supervised, Alpha::Fixed(alpha)));
-    assert_eq!(alpha(1.5), "`alpha` must be between 0 and 1, or auto, got 1.5");
-    assert_eq!(alpha(f64::NAN), "`alpha` must be between 0 and 1, or auto, got NaN");
-    let mut method = BridgedClustering::voting(3);
+    assert_eq!(alpha(1.5), "`refine.alpha` must be between 0 and 1, got 1.5");
+    assert_eq!(alpha(f64::NAN), "`refine.alpha` must be between 0 and 1, got NaN");
+    let mut method = Preset::Voting.with_k(3);
     method.refine.ridge = 0.0;
-    assert_eq!(error(&method), "`ridge` must be a positive number, got 0");
-    let mut method = BridgedClustering::voting(3);
+    assert_eq!(error(&method), "`refine.ridge` must be above 0 and at most 1e9, got 0");
+    let mut method = Preset::Voting.with_k(3);
     method.y.cluster = spec("kmeans", 51);
     assert_eq!(
         error(&method),
@@ -516,7 +528,7 @@ fn pairs_apart_that_leave_too_few_rows_are_refused_and_not_a_panic() {
     let x = noise(4, 2, 15);
     let pairs = [(0, 0), (1, 1), (2, 2), (3, 3)];
     for scale in [Scale::None, Scale::Standardize, Scale::L2, Scale::Pca { components: 1 }] {
-        let mut method = BridgedClustering::voting(1);
+        let mut method = Preset::Voting.with_k(1);
         method.pair_rows = PairRows::Apart;
         (method.x.scale, method.y.scale) = (scale, scale);
         let problem = Problem::new(x.view(), x.view(), &pairs);
@@ -529,7 +541,7 @@ fn a_fit_reports_both_sides_and_the_bridge_and_can_be_stopped_anywhere() {
     let s = Mixture { classes: 3, separation: 3.0, ..Mixture::default() }
         .draw(sizes(90, 80, 0, Pairs::Stratified(2)), Seed(16));
     let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
-    let method = BridgedClustering::voting(3);
+    let method = Preset::Voting.with_k(3);
     let recorder = Recorder::default();
     on_threads(1, || method.fit(problem, Seed(0), &recorder)).unwrap();
     let seen = recorder.seen();
@@ -592,9 +604,152 @@ fn one_row_may_be_in_several_pairs() {
         pairs.push((a, other as u32));
     }
     for pair_rows in [PairRows::Pooled, PairRows::Apart] {
-        let method = BridgedClustering { pair_rows, ..BridgedClustering::voting(3) };
+        let method = BridgedClustering { pair_rows, ..Preset::Voting.with_k(3) };
         let model = fit_sample(&method, &Sample { pairs: pairs.clone(), ..s.clone() });
-        assert!(model.forward.bridge.links.iter().all(|l| l.support == 2));
+        assert!(model.regressor(Direction::Forward).bridge().links.iter().all(|l| l.support == 2));
         assert!(forward_mse(&model, &s) < 1.3 * s.oracle_mse().unwrap());
+    }
+}
+
+/// The pools of a sample, with the ids that are given.
+fn pools(s: &Sample, ids: usize) -> (Pool, Pool) {
+    let names = Names { ids: (0..ids).map(|i| format!("r{i}")).collect(), ..Names::default() };
+    let x = Pool { rows: s.x.clone(), names };
+    (x, Pool { rows: s.y.clone(), ..Pool::default() })
+}
+
+#[test]
+fn pools_that_are_given_away_are_fitted_like_borrowed_ones_and_bring_their_names() {
+    let s = Mixture { classes: 3, ..Mixture::default() }
+        .draw(sizes(40, 30, 0, Pairs::Stratified(2)), Seed(20));
+    for method in [BridgedClustering::with_k(3), Preset::Voting.with_k(3)] {
+        let fit_pools = |ids: usize| {
+            let (x, y) = pools(&s, ids);
+            method.fit_pools(x, y, &s.pairs, Seed(7), &Silent)
+        };
+        assert!(fit_pools(0).unwrap() == fit_sample(&method, &s), "without names");
+        let named = fit_pools(40).unwrap();
+        assert_eq!((named.x().names().id(3), named.y().names().id(3)), ("r3".into(), "3".into()));
+    }
+}
+
+#[test]
+fn names_that_are_not_one_per_row_are_refused() {
+    let s = Mixture { classes: 3, ..Mixture::default() }
+        .draw(sizes(40, 30, 0, Pairs::Stratified(2)), Seed(20));
+    let method = BridgedClustering::with_k(3);
+    for ids in [1, 39, 41] {
+        let (x, y) = pools(&s, ids);
+        let error = method.fit_pools(x, y, &s.pairs, Seed(7), &Silent).unwrap_err();
+        assert!(matches!(error, Error::NamesDoNotFit { side: "x", rows: 40, .. }), "{error}");
+        let sentence = format!("the ids of x have {ids} entries, but the pool has 40 rows");
+        assert_eq!(error.to_string(), sentence);
+    }
+    let (x, mut y) = pools(&s, 40);
+    y.names.texts = vec![TextColumn { name: "caption".into(), values: vec![String::new(); 29] }];
+    let error = method.fit_pools(x, y, &s.pairs, Seed(7), &Silent).unwrap_err().to_string();
+    assert_eq!(error, "caption of y have 29 entries, but the pool has 30 rows");
+}
+
+#[test]
+fn asking_for_the_nearest_rows_twice_gives_the_same() {
+    let s = Mixture { classes: 3, separation: 4.0, ..Mixture::default() }
+        .draw(sizes(90, 70, 25, Pairs::Stratified(2)), Seed(21));
+    for scale in [Scale::None, Scale::Standardize] {
+        let mut method = BridgedClustering::with_k(3);
+        (method.x.scale, method.y.scale) = (scale, scale);
+        let model = fit_sample(&method, &s);
+        for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)]
+        {
+            let values = model.predict(direction, rows.view()).unwrap().values;
+            let first = model.nearest(direction, values.view(), 4).unwrap();
+            assert_eq!(model.nearest(direction, values.view(), 4).unwrap(), first);
+            // Also of a copy that has its index from the original, and of one that makes its own.
+            let fresh = fit_sample(&method, &s);
+            for other in [model.clone(), fresh] {
+                assert_eq!(other.nearest(direction, values.view(), 4).unwrap(), first);
+                assert!(other == model, "an index is no part of what a model is");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_link_table_says_what_rows_are_told_of_their_clusters() {
+    let s = Mixture { classes: 4, separation: 3.0, ..Mixture::default() }
+        .draw(sizes(90, 70, 0, Pairs::Iid(7)), Seed(22));
+    for uncovered in [Uncovered::Mean, Uncovered::Nearest, Uncovered::Abstain] {
+        let method = BridgedClustering { uncovered, ..Preset::Voting.with_k(6) };
+        let model = fit_sample(&method, &s);
+        for direction in Direction::BOTH {
+            let (table, pool) =
+                (model.link_table(direction), model.predict_pool(direction).unwrap());
+            let lines: Vec<_> = table.rows().collect();
+            assert_eq!(lines.len(), model.from(direction).k());
+            assert!(!pool.knows_probabilities());
+            for (i, why) in pool.explanations().enumerate() {
+                let line = lines[pool.clusters[i] as usize];
+                assert_eq!((line.cluster, line.why), (pool.clusters[i], why));
+                assert_eq!((why.probability, why.radius), (None, None));
+            }
+            let rows = lines.iter().map(|l| l.rows).sum::<u32>();
+            let pairs = lines.iter().map(|l| l.pairs).sum::<u32>();
+            assert_eq!((rows as usize, pairs), (pool.len(), 7));
+            assert!(lines.iter().any(|l| l.why.status == Status::Link(LinkStatus::NoEvidence)));
+        }
+    }
+}
+
+#[test]
+fn below_the_confidence_asked_for_there_is_no_answer() {
+    let s = Mixture { classes: 4, separation: 2.5, ..Mixture::default() }
+        .draw(sizes(90, 70, 60, Pairs::Stratified(2)), Seed(23));
+    let model = fit_sample(&BridgedClustering::with_k(4), &s);
+    for (direction, rows) in [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)] {
+        let plain = model.predict(direction, rows.view()).unwrap();
+        let mut sure: Vec<f64> = plain.explanations().map(|w| w.probability.unwrap()).collect();
+        sure.sort_by(f64::total_cmp);
+        let least = sure[30];
+        let ask = Ask { min_confidence: Some(least), ..Ask::default() };
+        let asked = model.predict_asked(direction, rows.view(), ask).unwrap();
+        let mut unsure = 0;
+        for (i, (why, before)) in asked.explanations().zip(plain.explanations()).enumerate() {
+            assert_eq!((why.probability, why.links), (before.probability, before.links));
+            if before.probability.unwrap() < least {
+                unsure += 1;
+                assert_eq!((why.status, why.source), (Status::Unsure, Source::Abstain));
+                assert_eq!(why.status.to_string(), "unsure");
+                assert!(!asked.answered(i) && asked.values.row(i).iter().all(|v| v.is_nan()));
+            } else {
+                assert_eq!(why, before);
+                assert!(asked.answered(i));
+                assert_eq!(asked.values.row(i), plain.values.row(i));
+            }
+        }
+        assert!((1..=30).contains(&unsure), "{unsure}");
+        let nearest = model.nearest(direction, asked.values.view(), 1).unwrap();
+        assert_eq!(nearest.iter().filter(|n| n.is_empty()).count(), unsure);
+    }
+}
+
+#[test]
+fn a_bridge_without_probabilities_refuses_to_be_asked_for_one() {
+    let s = Mixture { classes: 3, ..Mixture::default() }
+        .draw(sizes(40, 30, 5, Pairs::Stratified(2)), Seed(24));
+    for rule in ["majority", "margin", "hungarian", "soft"] {
+        let mut method = Preset::Voting.with_k(3);
+        method.bridge = BridgeSpec::named(rule).unwrap();
+        let model = fit_sample(&method, &s);
+        for min_confidence in [0.0, 0.5] {
+            let ask = Ask { min_confidence: Some(min_confidence), ..Ask::default() };
+            let error = model.predict_asked(Direction::Forward, s.test_x.view(), ask).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "a {rule} bridge does not know how likely its links are; fit the model with \
+                     the posterior bridge"
+                )
+            );
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! The posterior bridge as a whole: with every clustering, in both directions, through the file.
 
 use crate::support::{fit_sample, on_threads};
-use bridged::bridge::{BridgeRule, LinkStatus, Reading};
+use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, Posterior, Reading};
 use bridged::cluster::ClusterSpec;
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
-use bridged::{BridgedClustering, BridgedModel, Direction, Problem};
+use bridged::{Ask, BridgedClustering, BridgedModel, Direction, Preset, Problem};
 use std::path::Path;
 
 fn sample(separation: f64, pairs: Pairs, seed: u64) -> Sample {
@@ -27,8 +27,8 @@ fn it_is_the_default_and_the_paper_keeps_the_vote() {
     let rule = |spec: &BridgedClustering| spec.bridge.name();
     assert_eq!(rule(&BridgedClustering::default()), "posterior");
     assert_eq!(rule(&BridgedClustering::with_k(3)), "posterior");
-    assert_eq!(rule(&BridgedClustering::paper(3)), "majority");
-    assert_eq!(BridgedClustering::paper(3).bridge.reading(), Reading::Cluster);
+    assert_eq!(rule(&Preset::Paper.with_k(3)), "majority");
+    assert_eq!(Preset::Paper.with_k(3).bridge.reading(), Reading::Cluster);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_result_is_the_same_on_any_number_of_threads() {
         let method = BridgedClustering::with_k(9); // maps are sampled, not summed over
         let model = fit_sample(&method, &s);
         let values = model.predict(Direction::Forward, s.test_x.view()).unwrap().values;
-        (model.forward.bridge.clone(), values)
+        (model.regressor(Direction::Forward).bridge().clone(), values)
     };
     assert_eq!(on_threads(1, fit), on_threads(4, fit));
 }
@@ -73,7 +73,7 @@ fn clear_groups_are_predicted_as_well_as_by_the_vote() {
     for seed in 0..4 {
         let s = sample(12.0, Pairs::Stratified(2), seed);
         let posterior = against_mean(&fit_sample(&BridgedClustering::with_k(4), &s), &s);
-        let voting = against_mean(&fit_sample(&BridgedClustering::voting(4), &s), &s);
+        let voting = against_mean(&fit_sample(&Preset::Voting.with_k(4), &s), &s);
         assert!(posterior < 1.01 * voting, "{posterior} {voting}");
     }
 }
@@ -86,7 +86,7 @@ fn where_pairs_are_shuffled_it_stays_near_the_mean_and_the_vote_does_not() {
         let ys: Vec<u32> = s.pairs.iter().map(|p| p.1).collect();
         s.pairs.iter_mut().enumerate().for_each(|(i, p)| p.1 = ys[(i + 3) % ys.len()]);
         posterior.push(against_mean(&fit_sample(&BridgedClustering::with_k(4), &s), &s));
-        voting.push(against_mean(&fit_sample(&BridgedClustering::voting(4), &s), &s));
+        voting.push(against_mean(&fit_sample(&Preset::Voting.with_k(4), &s), &s));
     }
     let mean = |errors: &[f64]| errors.iter().sum::<f64>() / errors.len() as f64;
     assert!(mean(&posterior) < 1.03 && mean(&voting) > 1.1, "{posterior:?} {voting:?}");
@@ -103,9 +103,9 @@ fn a_cluster_without_a_pair_is_found_by_elimination() {
     let model = BridgedClustering::with_k(4).fit(problem, Seed(0), &Silent).unwrap();
     let of_class =
         |labels: &[u32], classes: &[u32]| labels[classes.iter().position(|c| *c == class).unwrap()];
-    let x = of_class(&model.x.clustering.labels, &s.latent_x);
-    let y = of_class(&model.y.clustering.labels, &s.latent_y);
-    let link = &model.forward.bridge.links[x as usize];
+    let x = of_class(model.x().labels(), &s.latent_x);
+    let y = of_class(model.y().labels(), &s.latent_y);
+    let link = &model.regressor(Direction::Forward).bridge().links[x as usize];
     assert_eq!((link.best(), link.status), (Some(y), LinkStatus::Eliminated));
 }
 
@@ -128,11 +128,11 @@ fn balls_hold_the_truth_as_often_as_they_promise() {
     for level in [0.7, 0.8, 0.9] {
         let (mut inside, mut all) = (0, 0);
         for (model, s) in &fits {
-            let prediction = model.predict(Direction::Forward, s.test_x.view()).unwrap();
-            let radii = model.radii(Direction::Forward, &prediction, level).unwrap();
-            for (i, radius) in radii.iter().enumerate() {
+            let ask = Ask { level: Some(level), ..Ask::default() };
+            let prediction = model.predict_asked(Direction::Forward, s.test_x.view(), ask).unwrap();
+            for (i, why) in prediction.explanations().enumerate() {
                 let away = squared_error(prediction.values.row(i), s.test_y.row(i)).sqrt();
-                inside += usize::from(away <= *radius);
+                inside += usize::from(away <= why.radius.unwrap());
                 all += 1;
             }
         }
@@ -144,8 +144,9 @@ fn balls_hold_the_truth_as_often_as_they_promise() {
 #[test]
 fn a_level_that_the_pairs_cannot_promise_is_refused_with_the_highest_that_they_can() {
     let (model, s) = blurred_fits(1).remove(0);
-    let prediction = model.predict(Direction::Forward, s.test_x.view()).unwrap();
-    let error = model.radii(Direction::Forward, &prediction, 0.99).unwrap_err().to_string();
+    let ask = Ask { level: Some(0.99), ..Ask::default() };
+    let error = model.predict_asked(Direction::Forward, s.test_x.view(), ask).unwrap_err();
+    let error = error.to_string();
     assert!(error.contains("20 pairs") && error.contains("0.952"), "{error}");
 }
 
@@ -154,11 +155,12 @@ fn surer_predictions_are_better_and_expected_errors_are_about_right() {
     let mut rows: Vec<(f64, f64, f64, bool)> = Vec::new();
     for (model, s) in blurred_fits(20) {
         let prediction = model.predict(Direction::Forward, s.test_x.view()).unwrap();
-        let truth = model.y.assign(s.test_y.view());
+        let truth = model.y().assign(s.test_y.view());
         for i in 0..prediction.len() {
-            let sure = prediction.confidence(i);
+            let why = prediction.explain(i);
             let error = squared_error(prediction.values.row(i), s.test_y.row(i)) / 7.0;
-            rows.push((sure.probability, sure.error, error, sure.cluster == Some(truth[i])));
+            let right = why.linked == Some(truth[i]);
+            rows.push((why.probability.unwrap(), why.expected_error, error, right));
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -235,4 +237,36 @@ fn the_verdict_tells_clear_pairs_from_shuffled_ones() {
     }
     assert_eq!(good, 6);
     assert!(bad >= 5, "{bad}");
+}
+
+#[test]
+fn a_prior_that_weighs_any_number_of_pairs_gives_finite_predictions() {
+    // Its density underflowed, and every prediction was NaN.
+    let s = sample(4.0, Pairs::Stratified(2), 400);
+    for prior in [0.0, 1e-9, 1e2, 1e4, 1e6] {
+        for reliability in [None, Some(0.0), Some(0.5), Some(1.0)] {
+            let mut method = BridgedClustering::with_k(4);
+            let posterior = Posterior { prior, reliability, ..Posterior::default() };
+            method.bridge = BridgeSpec::Posterior(posterior);
+            let model = fit_sample(&method, &s);
+            for (direction, rows) in
+                [(Direction::Forward, &s.test_x), (Direction::Reverse, &s.test_y)]
+            {
+                let what = format!("prior {prior}, {reliability:?}, {direction:?}");
+                let prediction = model.predict(direction, rows.view()).unwrap();
+                assert!(prediction.values.data().iter().all(|v| v.is_finite()), "{what}");
+                let q = model.regressor(direction).bridge().reliability.unwrap();
+                assert!((0.0..=1.0).contains(&q), "{what}: {q}");
+                for why in prediction.explanations() {
+                    assert!((0.0..=1.0 + 1e-9).contains(&why.probability.unwrap()), "{what}");
+                    assert!(why.expected_error.is_finite(), "{what}");
+                }
+            }
+            // So much of a prior is all there is to know.
+            if let (true, Some(mean)) = (prior >= 1e4, reliability) {
+                let q = model.regressor(Direction::Forward).bridge().reliability.unwrap();
+                assert!((q - mean).abs() < 0.1, "{q} {mean}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use bridged::cluster::{ClusterSpec, Clusterer, Clustering};
 use bridged::math::seed::Rng;
 use bridged::math::{Event, Matrix, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
-use bridged::{BridgedClustering, BridgedModel, Problem, SideSpec};
+use bridged::{BridgedClustering, BridgedModel, Preset, Problem, SideSpec};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T
 /// The same clustering of both sides.
 pub fn both(cluster: ClusterSpec) -> BridgedClustering {
     let side = SideSpec { cluster, ..SideSpec::default() };
-    BridgedClustering { x: side.clone(), y: side, ..BridgedClustering::voting(1) }
+    BridgedClustering { x: side.clone(), y: side, ..Preset::Voting.with_k(1) }
 }
 
 pub fn fit_sample(method: &BridgedClustering, sample: &Sample) -> BridgedModel {

@@ -7,7 +7,7 @@ use bridged::math::Seed;
 use bridged::metrics::{misclustering, mse};
 use bridged::separation::{majority_is_right, pair_is_right, separation};
 use bridged::synth::{Mixture, Pairs};
-use bridged::{BridgedClustering, Direction};
+use bridged::{BridgedClustering, Direction, Preset};
 
 #[test]
 fn separated_classes_reach_the_oracle_from_one_pair_each_in_both_directions() {
@@ -15,7 +15,7 @@ fn separated_classes_reach_the_oracle_from_one_pair_each_in_both_directions() {
         for seed in 0..4 {
             let mixture = Mixture { classes, separation: 14.0, ..Mixture::default() };
             let s = mixture.draw(sizes(400, 350, 600, Pairs::Stratified(1)), Seed(seed));
-            let model = fit_sample(&BridgedClustering::voting(classes), &s);
+            let model = fit_sample(&Preset::Voting.with_k(classes), &s);
             let scores =
                 model.evaluate(s.test_x.view(), s.test_y.view(), Some(&s.test_latent)).unwrap();
             let latent = scores.latent.unwrap();
@@ -92,9 +92,10 @@ fn bridging_accuracy(pairs: usize) -> f64 {
             Mixture { classes: 4, dim_x: 6, dim_y: 6, separation: 3.2, ..Mixture::default() };
         let s = mixture.draw(sizes(240, 240, 0, Pairs::Stratified(pairs)), Seed(seed));
         let model = fit_sample(&BridgedClustering::with_k(4), &s);
-        let x = bridged::metrics::Side { labels: &model.x.clustering.labels, classes: &s.latent_x };
-        let y = bridged::metrics::Side { labels: &model.y.clustering.labels, classes: &s.latent_y };
-        bridged::metrics::bridging(x, y, &model.forward.bridge.best()).unwrap().accuracy
+        let x = bridged::metrics::Side { labels: model.x().labels(), classes: &s.latent_x };
+        let y = bridged::metrics::Side { labels: model.y().labels(), classes: &s.latent_y };
+        let links = model.regressor(Direction::Forward).bridge().best();
+        bridged::metrics::bridging(x, y, &links).unwrap().accuracy
     };
     (0..draws).map(accuracy).sum::<f64>() / draws as f64
 }

@@ -6,11 +6,11 @@
 //! rises with each agreement whatever q is.
 
 use super::evidence::Evidence;
-use super::ledger::Ledger;
+use super::sums::PosteriorSums;
 
-/// Enters every map of input clusters to output clusters with room into the ledger.
-pub(super) fn all_maps(evidence: &Evidence, ledger: &mut Ledger<'_>) {
-    ledger.expect(&evidence.best_map());
+/// Enters every map of input clusters to output clusters with room into the sums.
+pub(super) fn all_maps(evidence: &Evidence, sums: &mut PosteriorSums<'_>) {
+    sums.expect(&evidence.best_map());
     let Evidence { kx, ky, pairs, .. } = *evidence;
     let mut best = vec![vec![0.0; pairs]; kx + 1];
     for i in (0..kx).rev() {
@@ -26,7 +26,7 @@ pub(super) fn all_maps(evidence: &Evidence, ledger: &mut Ledger<'_>) {
         agreements: vec![vec![0.0; pairs]; kx + 1],
         best,
     };
-    search.place(0, 1.0, ledger);
+    search.place(0, 1.0, sums);
 }
 
 struct Search<'e> {
@@ -39,15 +39,15 @@ struct Search<'e> {
 
 impl Search<'_> {
     /// Places cluster i and all after it; there are `many` ways to seat those before it.
-    fn place(&mut self, i: usize, many: f64, ledger: &mut Ledger<'_>) {
+    fn place(&mut self, i: usize, many: f64, sums: &mut PosteriorSums<'_>) {
         let left = self.map.len() - i;
         if left == 0 {
-            return ledger.add(&self.map, &self.agreements[i], many);
+            return sums.add(&self.map, &self.agreements[i], many);
         }
         if i > 0 && left > 2 {
             let most: Vec<f64> =
                 self.agreements[i].iter().zip(&self.best[i]).map(|(a, b)| a + b).collect();
-            if ledger.passes_over(&most, many * (self.evidence.seats as f64).powi(left as i32)) {
+            if sums.passes_over(&most, many * (self.evidence.seats as f64).powi(left as i32)) {
                 return;
             }
         }
@@ -62,7 +62,7 @@ impl Search<'_> {
             }
             self.map[i] = j;
             self.taken[j] += 1;
-            self.place(i + 1, many * free as f64, ledger);
+            self.place(i + 1, many * free as f64, sums);
             self.taken[j] -= 1;
         }
     }

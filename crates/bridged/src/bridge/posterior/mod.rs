@@ -8,7 +8,7 @@
 //! P(j|i)  = E[q · 1(A(i) = j)] + (1 − E[q]) · ρ_j         ρ_j the share of output cluster j
 //! ```
 //!
-//! Memberships p(i|x), p(j|y) are soft ([`Blur`](crate::blur::Blur)); both unknowns are integrated
+//! Memberships p(i|x), p(j|y) are soft ([`Spread`](crate::cluster::Spread)); both unknowns are integrated
 //! over. So a prediction slides to the mean of the outputs where the pairs carry no evidence,
 //! contradicting pairs lower q, and a cluster without a pair is resolved by elimination.
 //!
@@ -16,21 +16,24 @@
 //! |---|---|
 //! | `evidence.rs` | the pairs as factors of the likelihood |
 //! | `reliability.rs` | the prior of q: how clear both clusterings are |
-//! | `ledger.rs` | sums over maps: links, reliability, and the same without each pair |
+//! | `sums.rs` | sums over maps: links, reliability, and the same without each pair |
 //! | `enumerate.rs` | all maps that matter, where they are few |
 //! | `sample.rs` | a Markov chain over maps, where they are many |
 
 mod enumerate;
 mod evidence;
-mod ledger;
 mod reliability;
 mod sample;
+mod sums;
 
-use super::{Bridge, BridgeRule, Link, LinkStatus, Reading, Target, Votes, same};
+use super::{Bridge, BridgeRule, Link, LinkStatus, LinkedHeldOut, Reading, Target, Votes, same};
+use crate::Error;
+use crate::cluster::Spread;
+use crate::settings::{Check, Limits};
 use evidence::Evidence;
-use ledger::Ledger;
 use reliability::Reliability;
 use serde::{Deserialize, Serialize};
+use sums::PosteriorSums;
 
 /// Links by their posterior probability.
 ///
@@ -39,12 +42,13 @@ use serde::{Deserialize, Serialize};
 ///
 /// let vote = |x, y| PairVote { x, y, x_depth: 1.0, y_depth: 1.0 };
 /// let pairs = vec![vote(0, 1), vote(0, 1), vote(1, 0), vote(1, 0), vote(1, 2)];
-/// let bridge = Posterior::default().link(&Votes::hard(pairs, vec![9; 3], vec![9; 3]));
+/// let bridge = Posterior::default().link(&Votes::hard(pairs, vec![9; 3], vec![9; 3]))?;
 ///
 /// assert_eq!(bridge.best(), [Some(1), Some(0), Some(2)]);
 /// assert_eq!(bridge.links[2].status, LinkStatus::Eliminated);      // no pair, but one place left
 /// assert!(bridge.links[0].targets[0].weight > bridge.links[2].targets[0].weight);
 /// assert!(bridge.reliability.unwrap() < 0.9);                      // one pair contradicts the others
+/// # Ok::<(), bridged::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -71,32 +75,49 @@ pub enum Means {
     Plain,
 }
 
+impl Means {
+    /// How much of μ_j − m stays of each cluster.
+    pub(crate) fn kept(self, spread: &Spread) -> Vec<f64> {
+        match self {
+            Means::Shrunk => spread.shrink.clone(),
+            Means::Plain => vec![1.0; spread.shrink.len()],
+        }
+    }
+}
+
 impl Default for Posterior {
     fn default() -> Self {
         Self { temperature: 4.0, prior: 4.0, reliability: None, means: Means::Shrunk }
     }
 }
 
+crate::limits!(Posterior {
+    temperature: Limits::From(0.0, 1e6),
+    prior: Limits::From(0.0, 1e6),
+    reliability: Limits::From(0.0, 1.0),
+});
+
 impl BridgeRule for Posterior {
-    fn link(&self, votes: &Votes) -> Bridge {
-        self.link_held_out(votes, &[]).0
+    fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
+        Ok(self.link_held_out(votes, &[])?.bridge)
     }
 
     fn reading(&self) -> Reading {
         Reading::Mixture { temperature: self.temperature, means: self.means }
     }
 
-    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> (Bridge, Vec<Vec<f64>>) {
+    fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> Result<LinkedHeldOut, Error> {
+        self.check()?;
         let evidence = Evidence::new(votes, pairs);
         let clarity = votes.x_members.clarity * votes.y_members.clarity;
         let prior = Reliability::new(self.reliability.unwrap_or(clarity), self.prior);
-        let mut ledger = Ledger::new(&evidence, &prior);
+        let mut sums = PosteriorSums::new(&evidence, &prior);
         if evidence.maps_are_few() {
-            enumerate::all_maps(&evidence, &mut ledger);
+            enumerate::all_maps(&evidence, &mut sums);
         } else {
-            sample::maps(&evidence, &prior, &mut ledger);
+            sample::maps(&evidence, &prior, &mut sums);
         }
-        let (shares, reliability) = ledger.links();
+        let (shares, reliability) = sums.links();
         let rows = votes.rows();
         let links = rows.iter().zip(shares.chunks_exact(evidence.ky)).map(|(row, shares)| {
             match evidence.is_empty() {
@@ -105,12 +126,12 @@ impl BridgeRule for Posterior {
             }
         });
         let bridge = Bridge { links: links.collect(), reliability: Some(reliability) };
-        (bridge, ledger.held_out())
+        Ok(LinkedHeldOut { bridge, held_out: sums.held_out() })
     }
 }
 
 /// The link of a cluster with the votes `row` whose outputs have the given shares.
-fn link_of(row: &[super::Cell], shares: &[f64]) -> Link {
+fn link_of(row: &[super::VoteCount], shares: &[f64]) -> Link {
     let total: f64 = shares.iter().sum();
     let target = |(j, s): (usize, &f64)| Target { cluster: j as u32, weight: s / total };
     let mut targets: Vec<Target> = shares.iter().enumerate().map(target).collect();
@@ -136,7 +157,7 @@ mod tests {
     use super::*;
 
     fn link(kx: usize, ky: usize, pairs: &[(u32, u32)]) -> Bridge {
-        Posterior::default().link(&votes(kx, ky, pairs))
+        Posterior::default().link(&votes(kx, ky, pairs)).unwrap()
     }
 
     #[test]
@@ -144,7 +165,7 @@ mod tests {
         // One pair of two whose memberships are even on the input side says nothing.
         let mut v = votes(2, 2, &[(0, 1)]);
         v.x_members.weights = vec![0.5, 0.5];
-        let bridge = Posterior::default().link(&v);
+        let bridge = Posterior::default().link(&v).unwrap();
         assert!(
             bridge.links.iter().flat_map(|l| &l.targets).all(|t| (t.weight - 0.5).abs() < 1e-9)
         );
@@ -162,7 +183,8 @@ mod tests {
     #[test]
     fn the_reverse_link_of_a_square_problem_is_the_transpose() {
         let v = votes(4, 4, &[(0, 3), (1, 2), (1, 2), (2, 3), (3, 0)]);
-        let (a, b) = (Posterior::default().link(&v), Posterior::default().link(&v.flip()));
+        let link = |v: &Votes| Posterior::default().link(v).unwrap();
+        let (a, b) = (link(&v), link(&v.flip()));
         for i in 0..4 {
             for t in &a.links[i].targets {
                 let back = &b.links[t.cluster as usize].targets;
@@ -190,9 +212,9 @@ mod tests {
     #[test]
     fn what_is_held_out_is_what_the_other_pairs_say() {
         let v = votes(4, 4, &[(0, 3), (0, 3), (1, 2), (2, 1), (2, 3), (3, 0)]);
-        let (_, held_out) = Posterior::default().link_held_out(&v, &[1, 4]);
-        for (held, pair) in held_out.iter().zip([1, 4]) {
-            let rest = Posterior::default().link(&v.without(pair));
+        let linked = Posterior::default().link_held_out(&v, &[1, 4]).unwrap();
+        for (held, pair) in linked.held_out.iter().zip([1, 4]) {
+            let rest = Posterior::default().link(&v.without(pair)).unwrap();
             let targets = &rest.links[v.pairs[pair].x as usize].targets;
             for t in targets {
                 assert!((held[t.cluster as usize] - t.weight).abs() < 1e-9, "{held:?} {targets:?}");

@@ -23,17 +23,20 @@ pub(super) struct Reliability {
 }
 
 impl Reliability {
-    /// The prior with that mean, worth so many pairs.
+    /// The prior with that mean, worth this many pairs.
     pub fn new(mean: f64, pairs: f64) -> Self {
         let mean = mean.clamp(0.0, 1.0);
         let angle = |g: usize| PI * (g as f64 + 0.5) / GRID as f64;
         let values: [f64; GRID] = std::array::from_fn(|g| 0.5 - 0.5 * angle(g).cos());
         // dq = ½ sin(angle) d(angle) = √(q (1 − q)) d(angle), hence −½ instead of −1.
-        let mut weights = values.map(|q| {
+        let logs = values.map(|q| {
             let up = (pairs * mean - 0.5) * q.ln();
             let down = (pairs * (1.0 - mean) - 0.5) * (1.0 - q).ln();
-            (up + down).exp()
+            up + down
         });
+        // Relative to the largest, so that a prior that weighs many pairs does not underflow.
+        let top = logs.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+        let mut weights = logs.map(|log| (log - top).exp());
         let sum: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= sum);
         Self { values, weights }

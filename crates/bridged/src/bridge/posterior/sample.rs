@@ -10,7 +10,7 @@
 //!
 //! i ↔ i' is proposed as (i, j') or as (i', j), so the ratio of proposals is that of
 //! g(i, j) + g(i', j') to g(i, j') + g(i', j). After each sweep q is drawn given the map, and the map
-//! enters the ledger with q summed over (Rao and Blackwell). Starts from the best assignment of the
+//! enters the sums with q summed over (Rao and Blackwell). Starts from the best assignment of the
 //! soft votes.
 //!
 //! With f_s = 1 − q + q m_s, an exchange multiplies the likelihood by
@@ -22,8 +22,8 @@
 //! a pass over four columns of memberships, which lie in memory as such: O(sweeps · pairs · (kx + grid)).
 
 use super::evidence::Evidence;
-use super::ledger::Ledger;
 use super::reliability::Reliability;
+use super::sums::PosteriorSums;
 use bridged_math::Seed;
 use bridged_math::seed::Rng;
 use rand::RngExt;
@@ -38,11 +38,11 @@ const AFRESH: usize = 16;
 /// Products that are formed side by side, since one has to wait for the one before it.
 const LANES: usize = 8;
 
-/// Enters draws from the posterior into the ledger.
-pub(super) fn maps(evidence: &Evidence, prior: &Reliability, ledger: &mut Ledger<'_>) {
+/// Enters draws from the posterior into the sums.
+pub(super) fn maps(evidence: &Evidence, prior: &Reliability, sums: &mut PosteriorSums<'_>) {
     let mut rng = Seed(0).child("links of the posterior bridge").rng();
     let mut chain = Chain::new(evidence);
-    chain.believe(0.5);
+    chain.set_reliability(0.5);
     for sweep in 0..WARM_UP + SWEEPS {
         for _ in 0..PROPOSALS * evidence.kx {
             chain.step(&mut rng);
@@ -50,27 +50,27 @@ pub(super) fn maps(evidence: &Evidence, prior: &Reliability, ledger: &mut Ledger
         if sweep % AFRESH == 0 {
             evidence.agreements(&chain.map, &mut chain.agreements);
         }
-        let (weights, _) = Ledger::likelihood(prior, &chain.agreements);
-        chain.believe(prior.values[pick(&running_sums(weights), &mut rng)]);
+        let (weights, _) = PosteriorSums::likelihood(prior, &chain.agreements);
+        chain.set_reliability(prior.values[pick(&running_sums(weights), &mut rng)]);
         if sweep >= WARM_UP {
-            ledger.add_draw(&chain.map, &chain.agreements, &weights);
+            sums.add_draw(&chain.map, &chain.agreements, &weights);
         }
     }
 }
 
 struct Chain<'e> {
     evidence: &'e Evidence,
-    map: Vec<usize>,            // output of each input cluster
-    seat: Vec<usize>,           // its seat; seat t belongs to output t / seats
-    sitter: Vec<Option<usize>>, // who is on a seat
-    reliability: f64,           // q
-    agreements: Vec<f64>,       // m_s
-    rates: Vec<f64>,            // q / f_s
-    x: Vec<f64>,                // p(i|x_s), (kx + 1, pairs); 0 for nobody, the last
-    y: Vec<f64>,                // p(j|y_s) / ρ_j, (ky, pairs)
-    votes: Vec<f64>,            // mean_s p(i|x_s) p(j|y_s), (kx, ky)
-    x_sums: Vec<f64>,           // running sums of p(i|x_s) over i, (pairs, kx)
-    y_sums: Vec<f64>,           // running sums of p(j|y_s) over j, (pairs, ky)
+    map: Vec<usize>,              // output of each input cluster
+    seat: Vec<usize>,             // its seat; seat t belongs to output t / seats
+    occupant: Vec<Option<usize>>, // the input cluster on a seat
+    reliability: f64,             // q
+    agreements: Vec<f64>,         // m_s
+    rates: Vec<f64>,              // q / f_s
+    x: Vec<f64>,                  // p(i|x_s), (kx + 1, pairs); 0 for nobody, the last
+    y: Vec<f64>,                  // p(j|y_s) / ρ_j, (ky, pairs)
+    votes: Vec<f64>,              // mean_s p(i|x_s) p(j|y_s), (kx, ky)
+    x_sums: Vec<f64>,             // running sums of p(i|x_s) over i, (pairs, kx)
+    y_sums: Vec<f64>,             // running sums of p(j|y_s) over j, (pairs, ky)
 }
 
 /// An input cluster, who is where it wants to go, and both outputs.
@@ -86,8 +86,8 @@ impl<'e> Chain<'e> {
     fn new(evidence: &'e Evidence) -> Self {
         let Evidence { kx, ky, pairs, seats, .. } = *evidence;
         let seat = evidence.best_seats();
-        let mut sitter = vec![None; ky * seats];
-        seat.iter().enumerate().for_each(|(i, &t)| sitter[t] = Some(i));
+        let mut occupant = vec![None; ky * seats];
+        seat.iter().enumerate().for_each(|(i, &t)| occupant[t] = Some(i));
         let map: Vec<usize> = seat.iter().map(|t| t / seats).collect();
         let mut agreements = vec![0.0; pairs];
         evidence.agreements(&map, &mut agreements);
@@ -97,7 +97,7 @@ impl<'e> Chain<'e> {
         Self {
             map,
             seat,
-            sitter,
+            occupant,
             reliability: 0.0,
             agreements,
             rates: vec![0.0; pairs],
@@ -115,7 +115,7 @@ impl<'e> Chain<'e> {
     }
 
     /// Goes on with another q.
-    fn believe(&mut self, q: f64) {
+    fn set_reliability(&mut self, q: f64) {
         self.reliability = q;
         for (rate, &m) in self.rates.iter_mut().zip(&self.agreements) {
             *rate = q / (1.0 - q + q * m.max(0.0));
@@ -138,7 +138,7 @@ impl<'e> Chain<'e> {
             (pick(x, rng), pick(y, rng))
         };
         let seat = to * seats + if seats > 1 { rng.random_range(0..seats) } else { 0 };
-        let (from, other) = (self.map[i], self.sitter[seat]);
+        let (from, other) = (self.map[i], self.occupant[seat]);
         if from == to {
             return;
         }
@@ -151,8 +151,8 @@ impl<'e> Chain<'e> {
         if rng.random::<f64>() * there < back * self.gain(exchange) {
             self.make(exchange);
             let left = self.seat[i];
-            self.sitter[left] = other;
-            self.sitter[seat] = Some(i);
+            self.occupant[left] = other;
+            self.occupant[seat] = Some(i);
             self.seat[i] = seat;
             if let Some(o) = other {
                 self.seat[o] = left;
@@ -193,7 +193,7 @@ impl<'e> Chain<'e> {
             *m += (xi[s] - xo[s]) * (to[s] - from[s]);
         }
         self.agreements = agreements;
-        self.believe(self.reliability);
+        self.set_reliability(self.reliability);
         let Exchange { i, other, from, to } = exchange;
         self.map[i] = to;
         if let Some(o) = other {
@@ -257,7 +257,7 @@ mod tests {
             let held: Vec<usize> = (0..pairs.min(4)).collect();
             let evidence = Evidence::new(&votes, &held);
             let (mut exact, mut drawn) =
-                (Ledger::new(&evidence, &prior), Ledger::new(&evidence, &prior));
+                (PosteriorSums::new(&evidence, &prior), PosteriorSums::new(&evidence, &prior));
             all_maps(&evidence, &mut exact);
             maps(&evidence, &prior, &mut drawn);
             let ((a, q), (b, r)) = (exact.links(), drawn.links());

@@ -1,4 +1,5 @@
-//! How blurred the clusters of one side are, and what follows: soft memberships, shrunk means.
+//! How far the rows of a side spread inside its clusters, and what follows: soft memberships,
+//! shrunk means.
 //!
 //! ```text
 //! p(i|x) ∝ n_i · exp(−‖x − c_i‖² / 2τv)          τ the temperature, n_i the size of cluster i
@@ -17,8 +18,8 @@
 //!
 //! Both are measured on at most 256 rows, evenly spaced: O(256 k d).
 
-use crate::bridge::Means;
-use crate::cluster::{AssignRule, Clustering, Metric, NOISE};
+use super::memberships::push_hard;
+use super::{AssignRule, Clustering, Metric, NOISE};
 use bridged_math::distance::{Centres, dot, product_transposed, squared_distance};
 use bridged_math::linalg::symmetric_eigen;
 use bridged_math::{Matrix, MatrixRef, chunks};
@@ -28,7 +29,7 @@ const MOST: usize = 256;
 
 /// What was measured on a side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Blur {
+pub struct Spread {
     /// v; 0 where memberships are hard: of rules that are no distances to centres.
     pub variance: f64,
     /// t, the summed variance of all columns inside clusters, in the units of the data.
@@ -37,47 +38,7 @@ pub struct Blur {
     pub shrink: Vec<f64>,
 }
 
-/// Memberships of some rows in k clusters; each row sums to 1.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Members {
-    /// The number of clusters.
-    pub k: usize,
-    /// p(i|row), (rows, k).
-    pub weights: Vec<f64>,
-    /// The mean over the pool of the largest membership of a row: 1 where nothing is blurred.
-    pub clarity: f64,
-}
-
-impl Members {
-    /// Every row in its own cluster alone, noise in all of them by `sizes`.
-    pub fn hard(labels: impl Iterator<Item = u32>, sizes: &[u32]) -> Self {
-        let mut weights = Vec::new();
-        labels.for_each(|label| push_hard(&mut weights, label, sizes));
-        Self { k: sizes.len(), weights, clarity: 1.0 }
-    }
-
-    /// The memberships of row `i`.
-    pub fn row(&self, i: usize) -> &[f64] {
-        &self.weights[i * self.k..(i + 1) * self.k]
-    }
-
-    /// The memberships without those of one row.
-    pub fn without(&self, i: usize) -> Self {
-        let mut rest = self.clone();
-        rest.weights.drain(i * self.k..(i + 1) * self.k);
-        rest
-    }
-}
-
-fn push_hard(weights: &mut Vec<f64>, label: u32, sizes: &[u32]) {
-    let total: f64 = sizes.iter().map(|&n| f64::from(n)).sum();
-    weights.extend(sizes.iter().enumerate().map(|(i, &n)| match label {
-        NOISE => f64::from(n) / total,
-        label => f64::from(u8::from(i == label as usize)),
-    }));
-}
-
-impl Blur {
+impl Spread {
     /// Measures a side: the scaled rows and their clustering, the rows in the units of the data, the
     /// means of their clusters and of all.
     pub(crate) fn measure(
@@ -132,7 +93,7 @@ impl Blur {
     }
 
     /// Adds p(·|row) of one scaled row, whose cluster is `label`.
-    pub(crate) fn push_members(
+    pub(crate) fn push_memberships(
         &self,
         clustering: &Clustering,
         row: &[f32],
@@ -165,7 +126,7 @@ impl Blur {
     }
 
     /// The memberships of scaled rows with these labels, (rows, k).
-    pub(crate) fn members(
+    pub(crate) fn memberships(
         &self,
         clustering: &Clustering,
         scaled: MatrixRef<'_>,
@@ -175,7 +136,13 @@ impl Blur {
         let blocks = chunks::map_blocks(labels.len(), |range| {
             let mut weights = Vec::with_capacity(range.len() * clustering.k());
             for i in range {
-                self.push_members(clustering, scaled.row(i), labels[i], temperature, &mut weights);
+                self.push_memberships(
+                    clustering,
+                    scaled.row(i),
+                    labels[i],
+                    temperature,
+                    &mut weights,
+                );
             }
             weights
         });
@@ -205,14 +172,6 @@ impl Blur {
             sum += if sure { row.iter().fold(0.0, |a: f64, &b| a.max(b)) } else { 1.0 };
         });
         sum / scaled.rows() as f64
-    }
-
-    /// How much of μ_j − m stays of each cluster.
-    pub(crate) fn kept(&self, means: Means) -> Vec<f64> {
-        match means {
-            Means::Shrunk => self.shrink.clone(),
-            Means::Plain => vec![1.0; self.shrink.len()],
-        }
     }
 }
 
@@ -279,37 +238,37 @@ mod tests {
     use crate::synth::{Mixture, Pairs, Sizes};
     use bridged_math::{Seed, Silent};
 
-    fn clustered(separation: f64, dim: usize, cluster: &str) -> (Matrix, Clustering, Blur) {
+    fn clustered(separation: f64, dim: usize, cluster: &str) -> (Matrix, Clustering, Spread) {
         let mixture = Mixture { classes: 3, dim_x: dim, separation, ..Mixture::default() };
         let sizes = Sizes { x: 300, y: 30, test: 1, pairs: Pairs::Stratified(1) };
         let x = mixture.draw(sizes, Seed(5)).x;
         let spec = ClusterSpec::named(cluster).expect("listed").with_k(3);
         let clustering = spec.fit(x.view(), Seed(1), &Silent).expect("plain data");
         let mean: Vec<f32> = x.view().mean_row().into_iter().map(|v| v as f32).collect();
-        let blur = Blur::measure(x.view(), &clustering, x.view(), &clustering.centroids, &mean);
-        (x, clustering, blur)
+        let spread = Spread::measure(x.view(), &clustering, x.view(), &clustering.centroids, &mean);
+        (x, clustering, spread)
     }
 
     #[test]
     fn the_variance_is_that_of_one_direction_in_any_dimension() {
         for dim in [4, 40, 400] {
-            let (_, _, blur) = clustered(12.0, dim, "kmeans");
-            assert!((blur.variance - 1.0).abs() < 0.2, "{dim}: {}", blur.variance);
-            assert!((blur.within / dim as f64 - 1.0).abs() < 0.1, "{dim}: {}", blur.within);
+            let (_, _, spread) = clustered(12.0, dim, "kmeans");
+            assert!((spread.variance - 1.0).abs() < 0.2, "{dim}: {}", spread.variance);
+            assert!((spread.within / dim as f64 - 1.0).abs() < 0.1, "{dim}: {}", spread.within);
         }
     }
 
     #[test]
     fn memberships_are_sure_of_separated_clusters_and_unsure_of_blurred_ones() {
         let clarity = |separation| {
-            let (x, clustering, blur) = clustered(separation, 200, "kmeans");
-            let members = blur.members(&clustering, x.view(), &clustering.labels, 4.0);
+            let (x, clustering, spread) = clustered(separation, 200, "kmeans");
+            let members = spread.memberships(&clustering, x.view(), &clustering.labels, 4.0);
             for row in members.chunks_exact(3) {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             }
             let largest = |row: &[f64]| row.iter().fold(0.0, |a: f64, &b| a.max(b));
             let mean = members.chunks_exact(3).map(largest).sum::<f64>() / 300.0;
-            let clarity = blur.clarity(&clustering, x.view(), 4.0);
+            let clarity = spread.clarity(&clustering, x.view(), 4.0);
             assert!((clarity - mean).abs() < 1e-3, "{clarity} {mean}");
             clarity
         };
@@ -319,9 +278,9 @@ mod tests {
 
     #[test]
     fn a_rule_that_is_no_distance_has_hard_memberships() {
-        let (x, clustering, blur) = clustered(6.0, 4, "gmm");
-        let members = blur.members(&clustering, x.view(), &clustering.labels, 4.0);
-        assert_eq!(blur.clarity(&clustering, x.view(), 4.0), 1.0);
+        let (x, clustering, spread) = clustered(6.0, 4, "gmm");
+        let members = spread.memberships(&clustering, x.view(), &clustering.labels, 4.0);
+        assert_eq!(spread.clarity(&clustering, x.view(), 4.0), 1.0);
         assert_eq!(members[clustering.labels[0] as usize], 1.0);
     }
 
@@ -337,10 +296,9 @@ mod tests {
             metric: Metric::Euclidean,
         };
         let clustering = Clustering::from_labels(x.view(), labels, 2, rule);
-        let blur =
-            Blur::measure(x.view(), &clustering, x.view(), &clustering.centroids, &[0.0, 1.0]);
-        assert!(blur.shrink.iter().all(|&s| s < 0.2), "{:?}", blur.shrink);
-        assert_eq!(blur.kept(Means::Plain), [1.0; 2]);
+        let spread =
+            Spread::measure(x.view(), &clustering, x.view(), &clustering.centroids, &[0.0, 1.0]);
+        assert!(spread.shrink.iter().all(|&s| s < 0.2), "{:?}", spread.shrink);
     }
 
     #[test]
@@ -348,7 +306,7 @@ mod tests {
         let x = Matrix::from_rows(&[[0.0f32], [1.0], [5.0]]);
         let rule = AssignRule::Nearest { centres: x.clone(), metric: Metric::Euclidean };
         let clustering = Clustering::from_labels(x.view(), vec![0, 1, 2], 3, rule);
-        let blur = Blur::measure(x.view(), &clustering, x.view(), &x, &[2.0]);
-        assert_eq!(blur, Blur::none(3));
+        let spread = Spread::measure(x.view(), &clustering, x.view(), &x, &[2.0]);
+        assert_eq!(spread, Spread::none(3));
     }
 }

@@ -1,18 +1,18 @@
 //! What a person should know before trusting a model, in plain sentences.
 
-use crate::bridge::{LinkStatus, Reading};
+use crate::bridge::LinkStatus;
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
-use crate::spec::Uncovered;
+use crate::settings::Uncovered;
 
 impl BridgedModel {
     /// Warnings, the gravest first; empty if there is nothing to warn of.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for direction in [Direction::Forward, Direction::Reverse] {
+        for direction in Direction::BOTH {
             self.warn_of_constants(direction, &mut warnings);
         }
-        for direction in [Direction::Forward, Direction::Reverse] {
+        for direction in Direction::BOTH {
             self.warn_of_links(direction, &mut warnings);
         }
         let noise = self.votes.pairs.iter().filter(|p| p.x == NOISE || p.y == NOISE).count();
@@ -34,8 +34,8 @@ impl BridgedModel {
     }
 
     fn warn_of_constants(&self, direction: Direction, warnings: &mut Vec<String>) {
-        let (from, to) = names(direction);
-        let Some(check) = &self.route(direction).check else {
+        let (from, to) = (direction.input(), direction.output());
+        let Some(check) = self.regressor(direction).leave_one_out() else {
             warnings.push(format!(
                 "With a single pair there is no way to check predictions of {to} from {from}."
             ));
@@ -54,13 +54,13 @@ impl BridgedModel {
     }
 
     fn warn_of_links(&self, direction: Direction, warnings: &mut Vec<String>) {
-        let (from, to) = names(direction);
-        let links = &self.route(direction).bridge.links;
+        let (from, to) = (direction.input(), direction.output());
+        let links = &self.regressor(direction).bridge.links;
         let with = |statuses: &[LinkStatus]| {
             let count = links.iter().filter(|l| statuses.contains(&l.status)).count();
             (count > 0).then(|| format!("{count} of {} {from} clusters", links.len()))
         };
-        let instead = match self.spec.uncovered {
+        let instead = match self.settings.uncovered {
             Uncovered::Mean => format!("rows in them get the mean of {to}"),
             Uncovered::Nearest => {
                 "rows in them get the answer of the nearest linked cluster".into()
@@ -70,7 +70,7 @@ impl BridgedModel {
         if let Some(clusters) = with(&[LinkStatus::NoEvidence]) {
             warnings.push(format!("{clusters} have no pair; {instead}."));
         }
-        let mixed = self.route(direction).reading != Reading::Cluster;
+        let mixed = self.regressor(direction).reading.is_mixture();
         if let Some(clusters) = with(&[LinkStatus::Outvoted]) {
             let instead = if mixed { "they lean to what those leave" } else { &instead };
             warnings.push(format!("{clusters} lost their votes to other clusters; {instead}."));
@@ -93,11 +93,4 @@ impl BridgedModel {
 fn four_digits(value: f64) -> String {
     let decimals = if value > 0.0 { 3 - value.log10().floor() as i32 } else { 1 };
     format!("{value:.*}", decimals.clamp(0, 12) as usize)
-}
-
-fn names(direction: Direction) -> (&'static str, &'static str) {
-    match direction {
-        Direction::Forward => ("x", "y"),
-        Direction::Reverse => ("y", "x"),
-    }
 }

@@ -8,10 +8,10 @@
 //! | clarity | how surely rows belong to their clusters, of both sides |
 //!
 //! Agreement is Σ over cells of votes² / (votes of the row · votes of the column), Pearson's
-//! statistic up to constants; one pair a cluster agrees with every pairing, so that pairs without any
+//! statistic up to constants; one pair per cluster agrees with every pairing, so that pairs without any
 //! repetition never prove themselves. O(999 · pairs).
 
-use crate::bridge::{Reading, Votes};
+use crate::bridge::Votes;
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
 use bridged_math::Seed;
@@ -79,9 +79,9 @@ pub struct Contradiction {
 impl BridgedModel {
     /// What to expect of a direction.
     pub fn verdict(&self, direction: Direction) -> Verdict {
-        let route = self.route(direction);
-        let (from, votes) = (self.from(direction), self.votes_from(direction));
-        let error = route.check.as_ref().filter(|c| c.answered > 0).map(|check| {
+        let regressor = self.regressor(direction);
+        let (from, votes) = (self.from(direction), self.votes(direction));
+        let error = regressor.leave_one_out().filter(|c| c.answered > 0).map(|check| {
             let (_, constant) = check.best_constant();
             if constant > 0.0 { check.bridge / constant } else { 1.0 }
         });
@@ -99,17 +99,20 @@ impl BridgedModel {
             error,
             chance,
             covered: covered / from.clustering.labels.len().max(1) as f64,
-            clarity: (route.reading != Reading::Cluster)
+            clarity: regressor
+                .reading
+                .is_mixture()
                 .then_some((votes.x_members.clarity, votes.y_members.clarity)),
-            reliability: route.bridge.reliability,
+            reliability: regressor.bridge.reliability,
         }
     }
 
-    /// The pairs that the others contradict, the worst first, at most so many.
+    /// The pairs that the others contradict, the worst first, at most this many.
     pub fn contradictions(&self, most: usize) -> Vec<Contradiction> {
-        let of = |direction| self.route(direction).check.as_ref().map_or(&[][..], |c| &c.agreement);
+        let of =
+            |direction| self.regressor(direction).leave_one_out().map_or(&[][..], |c| &c.agreement);
         let (forward, reverse) = (of(Direction::Forward), of(Direction::Reverse));
-        let left_out = crate::leave_one_out::left_out(self.pairs.len());
+        let left_out = crate::fit::held_out::left_out(self.pairs.len());
         let mut found: Vec<Contradiction> = left_out
             .into_iter()
             .zip(forward.iter().zip(reverse))
@@ -119,13 +122,6 @@ impl BridgedModel {
         found.sort_by(|a, b| a.agreement.total_cmp(&b.agreement).then(a.pair.cmp(&b.pair)));
         found.truncate(most);
         found
-    }
-
-    fn votes_from(&self, direction: Direction) -> Votes {
-        match direction {
-            Direction::Forward => self.votes.clone(),
-            Direction::Reverse => self.votes.flip(),
-        }
     }
 }
 

@@ -17,24 +17,24 @@ use bridged_math::{Matrix, MatrixRef};
 
 /// The map g.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Residual {
+pub struct ResidualMap {
     /// m.
     pub origin: Vec<f32>,
     /// r; 0 for a pool whose rows are all equal.
     pub radius: f64,
-    /// (x_s − m) / r, one row a pair.
+    /// (x_s − m) / r, one row per pair.
     pub basis: Matrix,
-    /// a_s, one row a pair.
+    /// a_s, one row per pair.
     pub coefficients: Matrix,
 }
 
 /// A map with what it says of each of its own pairs when fitted to the others, (pairs, d').
 pub(crate) struct Learned {
-    pub map: Residual,
+    pub map: ResidualMap,
     pub left_out: Vec<f64>,
 }
 
-impl Residual {
+impl ResidualMap {
     /// Fits the map to inputs (m, d) and errors (m, d'); `None` without any.
     pub(crate) fn fit(
         origin: Vec<f32>,
@@ -118,7 +118,7 @@ mod tests {
             let picked = x.view().select(rows.iter().copied());
             let errors: Vec<f64> =
                 rows.iter().flat_map(|r| &errors[r * 2..r * 2 + 2]).copied().collect();
-            Residual::fit(vec![0.0; 3], 5.0, picked.view(), &errors, 4.0).unwrap()
+            ResidualMap::fit(vec![0.0; 3], 5.0, picked.view(), &errors, 4.0).unwrap()
         };
         let all = fit(&[0, 1, 2, 3, 4, 5]);
         let rest = fit(&[0, 1, 3, 4, 5]).map.offset(x.row(2));
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn four_pairs_at_one_place_are_believed_by_half() {
         let x = Matrix::from_fn(4, 2, |_, j| if j == 0 { 3.0 } else { 0.0 });
-        let map = Residual::fit(vec![0.0; 2], 3.0, x.view(), &[8.0; 4], 4.0).unwrap().map;
+        let map = ResidualMap::fit(vec![0.0; 2], 3.0, x.view(), &[8.0; 4], 4.0).unwrap().map;
         assert!((map.offset(&[3.0, 0.0])[0] - 4.0).abs() < 1e-5);
         assert!(map.offset(&[0.0, 3.0])[0].abs() < 1e-9);
     }
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn a_pool_of_equal_rows_has_nothing_to_learn_from() {
         let x = Matrix::from_fn(2, 2, |_, _| 1.0);
-        let map = Residual::fit(vec![1.0; 2], 0.0, x.view(), &[1.0, 2.0], 4.0).unwrap().map;
+        let map = ResidualMap::fit(vec![1.0; 2], 0.0, x.view(), &[1.0, 2.0], 4.0).unwrap().map;
         assert_eq!(map.offset(&[1.0, 1.0]), [0.0]);
-        assert!(Residual::fit(vec![], 1.0, x.view().slice(0..0), &[], 4.0).is_none());
+        assert!(ResidualMap::fit(vec![], 1.0, x.view().slice(0..0), &[], 4.0).is_none());
     }
 }

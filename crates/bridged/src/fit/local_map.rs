@@ -11,72 +11,12 @@
 //! place by two thirds of its deviation, and elsewhere by less. Two pairs in 1,280 dimensions are
 //! then harmless, and without examples f is the centroid. α = 0 gives exactly the centroid.
 
-use crate::bridge::{BridgeRule, Reading};
+use crate::bridge::{Bridge, PairVote, Target};
+use crate::settings::{Refine, RefineKind};
+use crate::side::Side;
 use bridged_math::distance::dot;
 use bridged_math::linalg::{cholesky, solve_cholesky};
 use bridged_math::{Matrix, MatrixRef};
-use serde::{Deserialize, Serialize};
-
-/// What refines the prediction inside a linked pair of clusters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Refine {
-    /// Which examples the map is fitted to.
-    pub kind: RefineKind,
-    /// How far predictions follow the map.
-    pub alpha: Alpha,
-    /// λ, in units of the cluster's mean squared radius.
-    pub ridge: f64,
-}
-
-impl Refine {
-    /// The refinement of that kind, with its own penalty; none named, the one that suits the rule: the
-    /// residual map where rows belong to several clusters, else none.
-    pub fn suited(kind: Option<RefineKind>, bridge: &impl BridgeRule) -> Self {
-        match (kind, bridge.reading()) {
-            (Some(RefineKind::Residual), _) | (None, Reading::Mixture { .. }) => Self::residual(),
-            (kind, _) => Self { kind: kind.unwrap_or_default(), ..Self::default() },
-        }
-    }
-
-    /// The map of what the bridge leaves unexplained, as the default method uses it.
-    pub fn residual() -> Self {
-        Self { kind: RefineKind::Residual, alpha: Alpha::Auto, ridge: 4.0 }
-    }
-}
-
-impl Default for Refine {
-    fn default() -> Self {
-        Self { kind: RefineKind::None, alpha: Alpha::Auto, ridge: 1.0 }
-    }
-}
-
-/// Which examples a cluster-wise map is fitted to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefineKind {
-    /// No map: predictions are centroids.
-    #[default]
-    None,
-    /// The pairs that lie in both clusters.
-    Supervised,
-    /// Those pairs and the linked centroids of all clusters.
-    SupervisedCentroid,
-    /// One map for all clusters, of what the bridge leaves unexplained: see
-    /// [`Residual`](crate::residual::Residual).
-    Residual,
-}
-
-/// How far predictions follow the map, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Alpha {
-    /// The value with the smallest leave-one-pair-out error.
-    #[default]
-    Auto,
-    /// This value.
-    Fixed(f64),
-}
 
 /// The map f_ij of one pair of clusters.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +38,16 @@ pub struct Anchor<'a> {
     pub to: &'a [f32],
 }
 
-impl Anchor<'_> {
+impl<'a> Anchor<'a> {
+    /// The anchor between two clusters.
+    pub(crate) fn between(from: &'a Side, to: &'a Side, i: u32, j: u32) -> Self {
+        Self {
+            from: from.clustering.centroids.row(i as usize),
+            radius: from.radii[i as usize],
+            to: to.values.row(j as usize),
+        }
+    }
+
     fn deviation(&self, x: &[f32]) -> Vec<f32> {
         let scale = if self.radius > 0.0 { 1.0 / self.radius } else { 0.0 };
         x.iter()
@@ -165,20 +114,77 @@ pub(crate) fn radii(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -> Vec
     squares.iter().zip(&sizes).map(|(s, &n)| (s / f64::from(n.max(1))).sqrt()).collect()
 }
 
+/// The pairs of a fit from one direction: rows in the space of the maps, and votes.
+pub(crate) struct Examples<'a> {
+    /// Scaled inputs, one row per pair.
+    pub from: MatrixRef<'a>,
+    /// Outputs in the units of the data, one row per pair.
+    pub to: MatrixRef<'a>,
+    /// Their clusters.
+    pub votes: &'a [PairVote],
+}
+
+/// The map of one pair of clusters, fitted without the pair `left_out`.
+pub(crate) fn local_map(
+    refine: &Refine,
+    anchor: Anchor<'_>,
+    cell: (u32, u32),
+    examples: &Examples<'_>,
+    left_out: Option<usize>,
+    centroids: &[(Vec<f32>, Vec<f32>)],
+) -> Option<LocalMap> {
+    let Refine { kind, ridge, .. } = *refine;
+    if matches!(kind, RefineKind::None | RefineKind::Residual) {
+        return None;
+    }
+    let in_cell =
+        |s: &usize| Some(*s) != left_out && (examples.votes[*s].x, examples.votes[*s].y) == cell;
+    let mut chosen: Vec<(&[f32], &[f32])> = (0..examples.votes.len())
+        .filter(in_cell)
+        .map(|s| (examples.from.row(s), examples.to.row(s)))
+        .collect();
+    if kind == RefineKind::SupervisedCentroid {
+        chosen.extend(centroids.iter().map(|(a, b)| (&a[..], &b[..])));
+    }
+    LocalMap::fit(anchor, &chosen, ridge)
+}
+
+/// The linked centroids of every linked cluster: inputs in scaled space, outputs blended from
+/// `values`, the means of the output clusters in data units.
+pub(crate) fn centroid_pairs(
+    bridge: &Bridge,
+    from: &Side,
+    values: &Matrix,
+) -> Vec<(Vec<f32>, Vec<f32>)> {
+    bridge
+        .links
+        .iter()
+        .enumerate()
+        .filter(|(_, link)| !link.targets.is_empty())
+        .map(|(a, link)| {
+            let centroid = from.clustering.centroids.row(a).to_vec();
+            (centroid, blend(&link.targets, values))
+        })
+        .collect()
+}
+
+/// Σ_j w_j · row j.
+pub(crate) fn blend(targets: &[Target], values: &Matrix) -> Vec<f32> {
+    if let [only] = targets {
+        return values.row(only.cluster as usize).to_vec(); // exactly the centroid, no rounding
+    }
+    let mut sum = vec![0.0f64; values.cols()];
+    for t in targets {
+        for (s, &v) in sum.iter_mut().zip(values.row(t.cluster as usize)) {
+            *s += t.weight * f64::from(v);
+        }
+    }
+    sum.into_iter().map(|v| v as f32).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bridge::BridgeSpec;
-
-    #[test]
-    fn a_rule_with_soft_memberships_is_refined_by_the_residual_map() {
-        let [majority, posterior] =
-            ["majority", "posterior"].map(|n| BridgeSpec::named(n).unwrap());
-        assert_eq!(Refine::suited(None, &posterior), Refine::residual());
-        assert_eq!(Refine::suited(None, &majority), Refine::default());
-        assert_eq!(Refine::suited(Some(RefineKind::Residual), &majority), Refine::residual());
-        assert_eq!(Refine::suited(Some(RefineKind::None), &posterior), Refine::default());
-    }
 
     #[test]
     fn without_examples_there_is_no_map() {

@@ -19,7 +19,7 @@ const NEGLIGIBLE: f64 = 1e-8;
 const BATCH: usize = 16;
 
 /// Running sums.
-pub(super) struct Ledger<'a> {
+pub(super) struct PosteriorSums<'a> {
     evidence: &'a Evidence,
     prior: &'a Reliability,
     scale: f64, // the logarithm of what a weight of 1 stands for
@@ -36,7 +36,7 @@ struct Sums {
     outputs: Vec<f64>, // (ky)
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> PosteriorSums<'a> {
     pub fn new(evidence: &'a Evidence, prior: &'a Reliability) -> Self {
         let empty = || Sums { total: 0.0, reliable: 0.0, outputs: vec![0.0; evidence.ky] };
         Self {

@@ -1,8 +1,8 @@
 //! The method as its parameters: what is clustered how, and what links the clusters.
 
+use super::{Preset, Refine};
 use crate::bridge::BridgeSpec;
-use crate::cluster::{BalancedKMeans, ClusterSpec, Descent};
-use crate::refine::Refine;
+use crate::cluster::ClusterSpec;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
@@ -97,25 +97,7 @@ impl Default for BridgedClustering {
 impl BridgedClustering {
     /// k clusters on both sides, otherwise the defaults.
     pub fn with_k(k: usize) -> Self {
-        let SideSpec { cluster, scale } = SideSpec::default();
-        let side = SideSpec { cluster: cluster.with_k(k), scale };
-        Self { x: side.clone(), y: side, ..Self::default() }
-    }
-
-    /// What the paper ran: balanced k-means by Lloyd's iteration with ten restarts, majority vote,
-    /// centroids as predictions, no scaling.
-    pub fn paper(k: usize) -> Self {
-        let bridge = BridgeSpec::named("majority").expect("listed");
-        let balanced = BalancedKMeans { k, descent: Descent::Lloyd, ..BalancedKMeans::default() };
-        let cluster = ClusterSpec::BalancedKMeans(balanced);
-        let side = SideSpec { cluster, ..SideSpec::default() };
-        Self { x: side.clone(), y: side, bridge, refine: Refine::default(), ..Self::default() }
-    }
-
-    /// The same on plain k-means.
-    pub fn voting(k: usize) -> Self {
-        let side = || SideSpec { cluster: ClusterSpec::default().with_k(k), ..SideSpec::default() };
-        Self { x: side(), y: side(), ..Self::paper(k) }
+        Preset::Default.with_k(k)
     }
 }
 

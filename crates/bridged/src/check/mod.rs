@@ -1,0 +1,20 @@
+//! All that only measures: how good a fitted model is, and what to know before trusting it.
+//!
+//! | file | what it measures |
+//! |---|---|
+//! | `leave_one_out.rs` | how well the pairs predict each other, beside two constants |
+//! | `calibration.rs` | how large errors are, and how large a ball must be |
+//! | `verdict.rs` | will it work: good, weak, none; pairs that contradict the others |
+//! | `advice.rs` | warnings in plain sentences |
+
+mod advice;
+mod calibration;
+mod leave_one_out;
+mod verdict;
+
+pub use calibration::quantile;
+pub use leave_one_out::LeaveOneOut;
+pub use verdict::{Contradiction, Grade, Verdict};
+
+pub(crate) use calibration::calibration;
+pub(crate) use leave_one_out::{Trial, TrialAnswer};

@@ -1,0 +1,103 @@
+//! All that learns: both sides, the votes of the pairs, the links, the maps and their strength.
+//!
+//! | file | what it learns |
+//! |---|---|
+//! | `side.rs` | scaling and clusters of one pool |
+//! | `votes.rs` | where the pairs lie in the clusters of both sides |
+//! | `regressor.rs` | one direction: links, maps, how far predictions follow them |
+//! | `held_out.rs` | what each pair is answered by the others |
+//! | `local_map.rs` | a linear map inside one linked pair of clusters |
+//! | `residual_map.rs` | one map of what the bridge leaves unexplained |
+//! | `alpha.rs` | how far predictions follow the maps |
+
+mod alpha;
+pub(crate) mod held_out;
+pub(crate) mod local_map;
+mod regressor;
+pub(crate) mod residual_map;
+mod side;
+mod votes;
+
+use crate::Error;
+use crate::kept::KeptRows;
+use crate::model::BridgedModel;
+use crate::problem::{Pool, Problem};
+use crate::settings::{BridgedClustering, KeepRows, PairRows};
+use crate::side::Side;
+use bridged_math::{Seed, Stage, Watch};
+use std::collections::BTreeSet;
+use votes::PairedRows;
+
+impl BridgedClustering {
+    /// Clusters both pools, lets the pairs vote, and checks how well they predict each other.
+    ///
+    /// The model keeps a copy of the rows, unless [`keep_rows`](Self::keep_rows) says otherwise; see
+    /// [`fit_pools`](Self::fit_pools) for pools that need not be copied, and for names.
+    pub fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        let mut model = self.learn(problem, seed, watch)?;
+        if self.keep_rows == KeepRows::Yes {
+            model.x.rows = Some(KeptRows::new(problem.x.to_matrix()));
+            model.y.rows = Some(KeptRows::new(problem.y.to_matrix()));
+        }
+        Ok(model)
+    }
+
+    /// The same for pools that are given away: their rows move into the model, and their names with
+    /// them.
+    pub fn fit_pools(
+        &self,
+        x: Pool,
+        y: Pool,
+        pairs: &[(u32, u32)],
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        x.names.check("x", x.rows.rows())?;
+        y.names.check("y", y.rows.rows())?;
+        let mut model =
+            self.learn(Problem::new(x.rows.view(), y.rows.view(), pairs), seed, watch)?;
+        for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
+            side.names = pool.names;
+            side.rows = (self.keep_rows == KeepRows::Yes).then(|| KeptRows::new(pool.rows));
+        }
+        Ok(model)
+    }
+
+    /// The model without the rows of the pools.
+    fn learn(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        self.check()?;
+        problem.check()?;
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
+        let apart = |rows: &[usize]| match self.pair_rows {
+            PairRows::Pooled => BTreeSet::new(),
+            PairRows::Apart => rows.iter().copied().collect(),
+        };
+        let x = Side::fit(&self.x, problem.x, &apart(&x_rows), ("x", seed), watch)?;
+        let y = Side::fit(&self.y, problem.y, &apart(&y_rows), ("y", seed), watch)?;
+
+        let stage = Stage::begin(watch, "bridge", Some(1))?;
+        let (x_paired, y_paired) = rayon::join(
+            || PairedRows::new(&x, problem.x, x_rows),
+            || PairedRows::new(&y, problem.y, y_rows),
+        );
+        let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), problem);
+        let (forward, reverse) = rayon::join(
+            || self.regressor(&votes, (&x, &x_paired), (&y, &y_paired)),
+            || self.regressor(&votes.flip(), (&y, &y_paired), (&x, &x_paired)),
+        );
+        let (forward, reverse) = (forward?, reverse?);
+        stage.step(1)?;
+        let pairs = problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
+        Ok(BridgedModel { settings: self.clone(), seed, x, y, pairs, votes, forward, reverse })
+    }
+}

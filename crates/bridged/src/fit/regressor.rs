@@ -1,0 +1,81 @@
+//! One direction: links from the votes, maps from the pairs, and how far predictions follow them.
+
+use super::alpha::choose_alpha;
+use super::held_out::{self, HeldOutPairs};
+use super::local_map::{Anchor, Examples, LocalMap, centroid_pairs, local_map};
+use super::votes::PairedRows;
+use crate::Error;
+use crate::bridge::{Bridge, BridgeRule, LinkedHeldOut, Votes};
+use crate::check::LeaveOneOut;
+use crate::predict::{Answers, Regressor};
+use crate::settings::{BridgedClustering, Refine, RefineKind};
+use crate::side::Side;
+use std::collections::BTreeMap;
+
+impl BridgedClustering {
+    /// Learns to predict `to` from `from`, of which the votes are seen.
+    pub(super) fn regressor(
+        &self,
+        votes: &Votes,
+        (from, inputs): (&Side, &PairedRows),
+        (to, outputs): (&Side, &PairedRows),
+    ) -> Result<Regressor, Error> {
+        let reading = self.bridge.reading();
+        let left_out = held_out::left_out(votes.pairs.len());
+        let LinkedHeldOut { bridge, held_out } = if reading.is_mixture() {
+            self.bridge.link_held_out(votes, &left_out)?
+        } else {
+            LinkedHeldOut { bridge: self.bridge.link(votes)?, held_out: Vec::new() }
+        };
+        let examples =
+            Examples { from: inputs.scaled(), to: outputs.rows.view(), votes: &votes.pairs };
+        let mut trials = HeldOutPairs { settings: self, votes, from, to, examples: &examples }
+            .predict(&left_out, &held_out)?;
+        let residual = match self.refine.kind {
+            RefineKind::Residual => {
+                held_out::learn_residual(&mut trials, from, &examples, self.refine.ridge)
+            }
+            _ => None,
+        };
+        let alpha = choose_alpha(&self.refine, &trials);
+        let agreement =
+            left_out.iter().zip(&held_out).map(|(&s, w)| votes.agreement(s, w)).collect();
+        let check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);
+        let maps = if alpha > 0.0 {
+            local_maps(&self.refine, &bridge, from, to, &examples)
+        } else {
+            BTreeMap::new()
+        };
+        Ok(Regressor {
+            answers: Answers::new(&bridge, self.uncovered, from),
+            bridge,
+            reading,
+            maps,
+            residual: residual.filter(|_| alpha > 0.0),
+            alpha,
+            check,
+        })
+    }
+}
+
+/// The maps of all linked pairs of clusters that have examples.
+fn local_maps(
+    refine: &Refine,
+    bridge: &Bridge,
+    from: &Side,
+    to: &Side,
+    examples: &Examples<'_>,
+) -> BTreeMap<(u32, u32), LocalMap> {
+    let centroids = centroid_pairs(bridge, from, &to.values);
+    let mut maps = BTreeMap::new();
+    for (i, link) in bridge.links.iter().enumerate() {
+        for t in &link.targets {
+            let cell = (i as u32, t.cluster);
+            let anchor = Anchor::between(from, to, cell.0, cell.1);
+            if let Some(map) = local_map(refine, anchor, cell, examples, None, &centroids) {
+                maps.insert(cell, map);
+            }
+        }
+    }
+    maps
+}

@@ -1,0 +1,192 @@
+//! All that answers: new rows get a cluster, the cluster an answer, the answer its reasons.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `answer.rs` | what the rows of a cluster are answered with |
+//! | `regressor.rs` | one direction: values for rows |
+//! | `expected_error.rs` | where the output most likely lies, how far off the value may be |
+//! | `explain.rs` | why a row, or a cluster, is answered as it is: the one type that says so |
+//! | `nearest.rs` | real rows near a predicted value |
+
+mod answer;
+mod expected_error;
+mod explain;
+mod nearest;
+mod regressor;
+
+pub use answer::{Answer, Source};
+pub use explain::{Explanation, LinkRow, LinkTable, Status};
+pub use nearest::Neighbor;
+pub use regressor::Regressor;
+
+pub(crate) use answer::Answers;
+pub(crate) use expected_error::ExpectedErrors;
+pub(crate) use regressor::{dense, towards};
+
+use crate::Error;
+use crate::bridge::VoteCount;
+use crate::check::{calibration, quantile};
+use crate::model::{BridgedModel, Direction};
+use crate::scale::Scaled;
+use answer::AnswerOf;
+use bridged_math::{Matrix, MatrixRef};
+use expected_error::Likeliest;
+use regressor::Predicted;
+
+/// What is asked of a prediction besides its values.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ask {
+    /// No answer where the output cluster is less probable than this; of bridges that know
+    /// probabilities.
+    pub min_confidence: Option<f64>,
+    /// A ball around each value that holds the true output with this probability.
+    pub level: Option<f64>,
+}
+
+/// What a model says about rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The predicted rows; NaN where the model abstains.
+    pub values: Matrix,
+    /// The input cluster of each row, or [`NOISE`](crate::cluster::NOISE).
+    pub clusters: Vec<u32>,
+    answers: Answers,
+    rows: Vec<Row>,
+    votes: Vec<Vec<VoteCount>>,
+    knows: bool,
+    ball: Option<f64>,
+}
+
+/// What is known of one predicted row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    of: AnswerOf,
+    likeliest: Likeliest,
+    unsure: bool,
+}
+
+impl Prediction {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.clusters.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.clusters.is_empty()
+    }
+
+    /// Whether row `i` has a value.
+    pub fn answered(&self, i: usize) -> bool {
+        let row = &self.rows[i];
+        !row.unsure && self.answers.get(row.of).source != Source::Abstain
+    }
+
+    /// Whether every row has the probability that its output lies in the linked cluster.
+    pub fn knows_probabilities(&self) -> bool {
+        self.knows
+    }
+}
+
+impl BridgedModel {
+    /// Predicts rows that may be new: each takes the cluster that the clustering's own rule gives.
+    pub fn predict(&self, direction: Direction, rows: MatrixRef<'_>) -> Result<Prediction, Error> {
+        self.predict_asked(direction, rows, Ask::default())
+    }
+
+    /// The same with more asked of it.
+    pub fn predict_asked(
+        &self,
+        direction: Direction,
+        rows: MatrixRef<'_>,
+        ask: Ask,
+    ) -> Result<Prediction, Error> {
+        let from = self.from(direction);
+        self.check_rows(direction, rows)?;
+        let scaled = from.scaler.apply(rows);
+        let clusters = from.clustering.assign(scaled.view());
+        self.answer(direction, &scaled, clusters, ask)
+    }
+
+    /// Predicts the rows of the pool that the model was fitted on (the transductive setting): they
+    /// keep the cluster that the clustering gave them.
+    pub fn predict_pool(&self, direction: Direction) -> Result<Prediction, Error> {
+        self.predict_pool_asked(direction, Ask::default())
+    }
+
+    /// The same with more asked of it.
+    pub fn predict_pool_asked(&self, direction: Direction, ask: Ask) -> Result<Prediction, Error> {
+        self.predict_own(direction, self.from(direction).rows()?.view(), ask)
+    }
+
+    /// Like [`BridgedModel::predict_pool`], with the pool at hand.
+    pub(crate) fn predict_own(
+        &self,
+        direction: Direction,
+        pool: MatrixRef<'_>,
+        ask: Ask,
+    ) -> Result<Prediction, Error> {
+        self.check_rows(direction, pool)?;
+        let from = self.from(direction);
+        let scaled = from.scaler.apply(pool);
+        self.answer(direction, &scaled, from.clustering.labels.clone(), ask)
+    }
+
+    fn answer(
+        &self,
+        direction: Direction,
+        scaled: &Scaled<'_>,
+        clusters: Vec<u32>,
+        ask: Ask,
+    ) -> Result<Prediction, Error> {
+        let (from, to) = (self.from(direction), self.to(direction));
+        let regressor = self.regressor(direction);
+        let knows = regressor.knows_probabilities();
+        let least = match ask.min_confidence {
+            Some(_) if !knows => {
+                return Err(Error::NoProbabilities { rule: self.settings.bridge.name() });
+            }
+            least => least.unwrap_or(0.0),
+        };
+        let ball = ask.level.map(|level| self.ball(direction, level)).transpose()?;
+        let uncovered = self.settings.uncovered;
+        let Predicted { mut values, rows } =
+            regressor.predict(from, to, scaled.view(), &clusters, uncovered);
+        let unsure = |likeliest: &Likeliest| knows && likeliest.probability < least;
+        let rows: Vec<Row> = rows
+            .into_iter()
+            .map(|(of, likeliest)| Row { of, unsure: unsure(&likeliest), likeliest })
+            .collect();
+        for (i, _) in rows.iter().enumerate().filter(|(_, row)| row.unsure) {
+            values.row_mut(i).fill(f32::NAN);
+        }
+        let votes = self.votes(direction).rows();
+        let answers = regressor.answers.clone();
+        Ok(Prediction { values, clusters, answers, rows, votes, knows, ball })
+    }
+
+    /// The squared radius of a ball that holds the true output with probability `level`, if new rows
+    /// come like the pairs did, ÷ the expected error of the prediction that it is around. The pairs
+    /// limit what can be promised.
+    pub fn ball(&self, direction: Direction, level: f64) -> Result<f64, Error> {
+        let scores = self.regressor(direction).scores();
+        let factor = quantile(scores, level).map_err(|highest| Error::LevelTooHigh {
+            pairs: scores.len(),
+            level,
+            highest,
+        })?;
+        Ok(factor * self.to(direction).cols() as f64 / calibration(scores))
+    }
+
+    fn check_rows(&self, direction: Direction, rows: MatrixRef<'_>) -> Result<(), Error> {
+        let side = direction.input();
+        let need = self.from(direction).cols();
+        if rows.cols() != need {
+            return Err(Error::Dimension { side, got: rows.cols(), need });
+        }
+        match rows.first_non_finite() {
+            Some((row, column)) => Err(Error::NotFinite { side, row, column }),
+            None => Ok(()),
+        }
+    }
+}

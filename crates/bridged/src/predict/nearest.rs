@@ -1,0 +1,67 @@
+//! The real rows of the other pool that are nearest to a predicted value.
+
+use crate::Error;
+use crate::model::{BridgedModel, Direction};
+use crate::scale::Scaler;
+use crate::side::Side;
+use bridged_math::MatrixRef;
+use bridged_math::neighbors::NeighborIndex;
+use std::sync::Arc;
+
+/// A real row near a predicted value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbor {
+    /// Its row in the pool.
+    pub row: u32,
+    /// How far it is from the value.
+    pub distance: f64,
+}
+
+impl BridgedModel {
+    /// For each predicted value, the `n` real rows of the other pool that are nearest to it, in the
+    /// space in which that pool was clustered. A value that is NaN has none. The pool is indexed at
+    /// the first call.
+    pub fn nearest(
+        &self,
+        direction: Direction,
+        values: MatrixRef<'_>,
+        n: usize,
+    ) -> Result<Vec<Vec<Neighbor>>, Error> {
+        let to = self.to(direction);
+        let index = to.index()?;
+        if values.cols() != to.cols() {
+            let (got, need) = (values.cols(), to.cols());
+            return Err(Error::Dimension { side: direction.output(), got, need });
+        }
+        let answered: Vec<usize> =
+            (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
+        let queries = values.select(answered.iter().copied());
+        let queries = to.scaler.apply(queries.view());
+        let found = index.neighbors().nearest(queries.view(), n);
+        let mut nearest = vec![Vec::new(); values.rows()];
+        for (q, i) in answered.into_iter().enumerate() {
+            let neighbors = found.rows_of(q).iter().zip(found.squared_of(q));
+            nearest[i] = neighbors
+                .map(|(&row, squared)| Neighbor { row, distance: squared.sqrt() })
+                .collect();
+        }
+        Ok(nearest)
+    }
+}
+
+impl Side {
+    /// The rows of the pool, ready to be searched.
+    fn index(&self) -> Result<&NeighborIndex, Error> {
+        let kept = self.rows.as_ref().ok_or(Error::NoRowsKept)?;
+        self.index.get_or_make(|| {
+            let rows = kept.shared()?;
+            Ok(match &self.scaler {
+                Scaler::None => NeighborIndex::new(rows),
+                scaler => {
+                    let scaled = scaler.apply(rows.view()).into_matrix();
+                    NeighborIndex::new(Arc::new(scaled))
+                }
+            })
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! One direction of a model: from the clusters of one side to values of the other.
+
+use super::answer::{Answer, AnswerOf, Answers, Source, nearest_linked};
+use super::expected_error::{ExpectedErrors, Likeliest};
+use crate::bridge::{Bridge, Link, Reading, Target};
+use crate::check::LeaveOneOut;
+use crate::cluster::NOISE;
+use crate::fit::local_map::{Anchor, LocalMap, blend};
+use crate::fit::residual_map::{ResidualMap, to_f32};
+use crate::settings::Uncovered;
+use crate::side::Side;
+use bridged_math::{Matrix, MatrixRef, chunks};
+use std::collections::BTreeMap;
+
+/// Predicts one side from the other: links, answers, maps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regressor {
+    pub(crate) bridge: Bridge,
+    pub(crate) reading: Reading,
+    pub(crate) answers: Answers,
+    pub(crate) maps: BTreeMap<(u32, u32), LocalMap>,
+    pub(crate) residual: Option<ResidualMap>,
+    pub(crate) alpha: f64,
+    pub(crate) check: Option<LeaveOneOut>,
+}
+
+/// The predicted values of rows, the answer that each gets, and how sure it is.
+pub(super) struct Predicted {
+    pub values: Matrix,
+    pub rows: Vec<(AnswerOf, Likeliest)>,
+}
+
+impl Regressor {
+    /// What the votes say: one link for each input cluster.
+    pub fn bridge(&self) -> &Bridge {
+        &self.bridge
+    }
+
+    /// What each input cluster is answered with.
+    pub fn answers(&self) -> &[Answer] {
+        self.answers.clusters()
+    }
+
+    /// Cluster-wise maps by (input cluster, output cluster).
+    pub fn maps(&self) -> &BTreeMap<(u32, u32), LocalMap> {
+        &self.maps
+    }
+
+    /// The map of what the bridge leaves unexplained.
+    pub fn residual(&self) -> Option<&ResidualMap> {
+        self.residual.as_ref()
+    }
+
+    /// How far predictions follow the maps, 0 to 1.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// How well the pairs predict each other; `None` with fewer than two.
+    pub fn leave_one_out(&self) -> Option<&LeaveOneOut> {
+        self.check.as_ref()
+    }
+
+    /// Whether its bridge knows how likely its links are.
+    pub fn knows_probabilities(&self) -> bool {
+        self.bridge.reliability.is_some()
+    }
+
+    /// The scores of the pairs that were left out, ascending.
+    pub(crate) fn scores(&self) -> &[f64] {
+        self.check.as_ref().map_or(&[][..], |c| &c.scores)
+    }
+
+    /// Predicts rows (already scaled) that lie in the given input clusters.
+    pub(super) fn predict(
+        &self,
+        from: &Side,
+        to: &Side,
+        scaled: MatrixRef<'_>,
+        clusters: &[u32],
+        uncovered: Uncovered,
+    ) -> Predicted {
+        let expected = self.expected(to);
+        let sure = self.answers.map(|a| expected.of(&dense(&a.targets, to.k())));
+        let bases = self.answers.map(|answer| match answer.source {
+            Source::Abstain => vec![f32::NAN; to.cols()],
+            _ if answer.targets.is_empty() => to.mean.clone(),
+            _ => blend(&answer.targets, &to.values),
+        });
+        let answer_of = |i: usize| match clusters[i] {
+            NOISE if uncovered == Uncovered::Nearest => {
+                nearest_linked(&self.bridge, &from.clustering.centroids, scaled.row(i))
+                    .map_or(AnswerOf::Noise, AnswerOf::NoiseNear)
+            }
+            NOISE => AnswerOf::Noise,
+            cluster => AnswerOf::Cluster(cluster),
+        };
+        let mixed = self.mixed(to);
+        let mut values = Matrix::zeros(clusters.len(), to.cols());
+        let rows = chunks::map_blocks_mut(values.data_mut(), to.cols(), |range, out| {
+            let mut rows = Vec::with_capacity(range.len());
+            for (i, row) in range.zip(out.chunks_exact_mut(to.cols())) {
+                let of = answer_of(i);
+                let answer = self.answers.get(of);
+                let likeliest = match self.reading {
+                    Reading::Mixture { temperature, .. } if answer.source == Source::Link => {
+                        let (clustering, label) = (&from.clustering, clusters[i]);
+                        let mut members = Vec::with_capacity(mixed.len());
+                        let x = scaled.row(i);
+                        from.spread.push_memberships(
+                            clustering,
+                            x,
+                            label,
+                            temperature,
+                            &mut members,
+                        );
+                        mix(&members, &mixed, row);
+                        expected.of(&self.shares(&members, to.k()))
+                    }
+                    _ => {
+                        row.copy_from_slice(bases.get(of));
+                        *sure.get(of)
+                    }
+                };
+                self.refine(from, to, scaled.row(i), clusters[i], answer, row);
+                rows.push((of, likeliest));
+            }
+            rows
+        });
+        Predicted { values, rows: rows.concat() }
+    }
+
+    /// How sure rows are that are answered as every row of each cluster is.
+    pub(super) fn likeliest_of_clusters(&self, to: &Side) -> Vec<Likeliest> {
+        let expected = self.expected(to);
+        self.answers().iter().map(|a| expected.of(&dense(&a.targets, to.k()))).collect()
+    }
+
+    /// Σ_i p_i P(j|i).
+    fn shares(&self, members: &[f64], k: usize) -> Vec<f64> {
+        let mut shares = vec![0.0; k];
+        for (p, link) in members.iter().zip(&self.bridge.links).filter(|(p, _)| **p > 0.0) {
+            link.targets.iter().for_each(|t| shares[t.cluster as usize] += p * t.weight);
+        }
+        shares
+    }
+
+    /// What expected errors of this direction are computed from.
+    fn expected(&self, to: &Side) -> ExpectedErrors {
+        ExpectedErrors::new(to, self.reading.means()).calibrated(self.scores())
+    }
+
+    /// What each input cluster is answered with where rows belong to several, (kx, d'):
+    /// Σ_j P(j|i) (m + kept_j (μ_j − m)).
+    fn mixed(&self, to: &Side) -> Vec<Vec<f64>> {
+        let Reading::Mixture { means, .. } = self.reading else { return Vec::new() };
+        let kept = means.kept(&to.spread);
+        let mix = |link: &Link| {
+            let shares = link.targets.iter().map(|t| (t.cluster as usize, t.weight));
+            towards(&to.mean, shares.map(|(j, w)| (to.values.row(j), w * kept[j])))
+        };
+        self.bridge.links.iter().map(mix).collect()
+    }
+
+    /// Adds α Σ_j w_j (f_ij(x) − μ_j), and α g(x).
+    fn refine(
+        &self,
+        from: &Side,
+        to: &Side,
+        x: &[f32],
+        cluster: u32,
+        answer: &Answer,
+        value: &mut [f32],
+    ) {
+        if self.alpha == 0.0 || answer.source == Source::Abstain {
+            return;
+        }
+        if let Some(map) = &self.residual {
+            for (v, o) in value.iter_mut().zip(map.offset(x)) {
+                *v = to_f32(f64::from(*v) + self.alpha * o);
+            }
+        }
+        for t in &answer.targets {
+            if let Some(map) = self.maps.get(&(cluster, t.cluster)) {
+                let offset = map.offset(Anchor::between(from, to, cluster, t.cluster), x);
+                for (v, o) in value.iter_mut().zip(offset) {
+                    *v += (self.alpha * t.weight * o) as f32;
+                }
+            }
+        }
+    }
+}
+
+/// The weight of each of k clusters; empty where there is no target.
+pub(crate) fn dense(targets: &[Target], k: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; if targets.is_empty() { 0 } else { k }];
+    targets.iter().for_each(|t| weights[t.cluster as usize] = t.weight);
+    weights
+}
+
+/// m + Σ_j w_j (μ_j − m) for values μ_j with their weights.
+pub(crate) fn towards<'a>(
+    mean: &[f32],
+    shares: impl Iterator<Item = (&'a [f32], f64)>,
+) -> Vec<f64> {
+    let mut sum: Vec<f64> = mean.iter().map(|&m| f64::from(m)).collect();
+    for (value, weight) in shares {
+        for (s, (&v, &m)) in sum.iter_mut().zip(value.iter().zip(mean)) {
+            *s += weight * (f64::from(v) - f64::from(m));
+        }
+    }
+    sum
+}
+
+/// Σ_i p_i · row i.
+fn mix(members: &[f64], rows: &[Vec<f64>], out: &mut [f32]) {
+    let mut sum = vec![0.0; out.len()];
+    for (p, row) in members.iter().zip(rows).filter(|(p, _)| **p > 0.0) {
+        sum.iter_mut().zip(row).for_each(|(s, v)| *s += p * v);
+    }
+    out.iter_mut().zip(sum).for_each(|(o, s)| *o = to_f32(s));
+}
