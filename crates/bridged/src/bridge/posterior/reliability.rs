@@ -14,6 +14,9 @@ use std::f64::consts::PI;
 /// Points of the grid.
 pub(super) const GRID: usize = 20;
 
+/// Logarithms of weights of which even the largest is below this are shifted.
+const UNDERFLOW: f64 = -500.0;
+
 /// q on a grid with prior weights.
 pub(super) struct Reliability {
     /// q.
@@ -34,8 +37,10 @@ impl Reliability {
             let down = (pairs * (1.0 - mean) - 0.5) * (1.0 - q).ln();
             up + down
         });
-        // Relative to the largest, so that a prior that weighs many pairs does not underflow.
+        // A prior that weighs many pairs is taken relative to its largest value, or all of it would
+        // underflow. Others keep the digits that models have been fitted with.
         let top = logs.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+        let top = if top < UNDERFLOW { top } else { 0.0 };
         let mut weights = logs.map(|log| (log - top).exp());
         let sum: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= sum);
