@@ -38,7 +38,7 @@ struct Words {
 }
 
 impl Words {
-    /// Which numbering has so many numbers.
+    /// Which numbering has this many numbers.
     fn of_size(size: usize) -> Option<Self> {
         (1..=8).find_map(|k| match size.checked_sub(4usize.pow(k as u32)) {
             Some(2) => Some(Self { k, unknown: Some(1), first: 2 }),
@@ -98,7 +98,7 @@ impl BarcodeBert {
     fn new(config: Config, weights: &mut Weights) -> Result<Self, EncodeError> {
         let size = config.vocab_size;
         let words = Words::of_size(size).ok_or_else(|| {
-            let reason = "words, and none of BarcodeBERT's vocabularies has so many (4^k + 2, 4^k + 3 or 5^k + 1)";
+            let reason = "words, and none of BarcodeBERT's vocabularies has this many (4^k + 2, 4^k + 3 or 5^k + 1)";
             weights.other(format!("it has {size} {reason}"))
         })?;
         Ok(Self { bert: Bert::new(config, weights)?, words })

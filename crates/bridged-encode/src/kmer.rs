@@ -6,7 +6,7 @@
 //!
 //! Words overlap. A word with an ambiguous letter is skipped; gaps are left out before words are read. With
 //! [`Strand::Either`] a word and its reverse complement are one, (4^k + 4^{k/2} [k even]) / 2 columns, so that a barcode that was
-//! read from the other strand is the same row. O(letters) a sequence.
+//! read from the other strand is the same row. O(letters) per sequence.
 
 use crate::dna::{Gaps, letters};
 use crate::{EncodeError, Encoder, ItemError};

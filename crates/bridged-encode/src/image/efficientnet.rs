@@ -10,7 +10,7 @@
 //! Tan, Le: *EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks* (2019).
 
 use super::Output;
-use crate::layers::fold::{Names, POINT, Window, dense, dense_of_conv};
+use crate::layers::load::{ConvNorm, POINT, Window, dense, dense_of_conv};
 use crate::layers::pool::{Squeeze, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Depthwise, Map, Padding};
 use crate::{EncodeError, Weights};
@@ -117,23 +117,23 @@ impl Origin {
         }
     }
 
-    fn stem(self) -> Names {
+    fn stem(self) -> ConvNorm {
         match self {
-            Self::Torchvision => Names::new("features.0.0", "features.0.1"),
-            Self::Timm => Names::new("conv_stem", "bn1"),
-            Self::Package => Names::new("_conv_stem", "_bn0"),
+            Self::Torchvision => ConvNorm::new("features.0.0", "features.0.1"),
+            Self::Timm => ConvNorm::new("conv_stem", "bn1"),
+            Self::Package => ConvNorm::new("_conv_stem", "_bn0"),
         }
     }
 
-    /// The head behind so many stages.
-    fn head(self, stages: usize) -> Names {
+    /// The head behind this many stages.
+    fn head(self, stages: usize) -> ConvNorm {
         let last = stages + 1;
         match self {
             Self::Torchvision => {
-                Names::new(format!("features.{last}.0"), format!("features.{last}.1"))
+                ConvNorm::new(format!("features.{last}.0"), format!("features.{last}.1"))
             }
-            Self::Timm => Names::new("conv_head", "bn2"),
-            Self::Package => Names::new("_conv_head", "_bn1"),
+            Self::Timm => ConvNorm::new("conv_head", "bn2"),
+            Self::Package => ConvNorm::new("_conv_head", "_bn1"),
         }
     }
 
@@ -151,9 +151,9 @@ impl Origin {
             let [expand, norm0, depthwise, norm1, project, norm2, reduce, grow] =
                 parts.map(|part| format!("{prefix}.{part}"));
             BlockNames {
-                expand: Names::new(expand, norm0),
-                depthwise: Names::new(depthwise, norm1),
-                project: Names::new(project, norm2),
+                expand: ConvNorm::new(expand, norm0),
+                depthwise: ConvNorm::new(depthwise, norm1),
+                project: ConvNorm::new(project, norm2),
                 squeeze: [reduce, grow],
             }
         };
@@ -201,9 +201,9 @@ impl Origin {
 }
 
 struct BlockNames {
-    expand: Names,
-    depthwise: Names,
-    project: Names,
+    expand: ConvNorm,
+    depthwise: ConvNorm,
+    project: ConvNorm,
     squeeze: [String; 2],
 }
 

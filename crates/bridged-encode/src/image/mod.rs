@@ -157,7 +157,7 @@ impl ImageEncoder {
         }
     }
 
-    /// The vectors of some pictures, (pictures, width): one picture a task, through all layers.
+    /// The vectors of some pictures, (pictures, width): one picture per task, through all layers.
     pub fn encode(&self, pictures: &[Picture]) -> Vec<f32> {
         let row = |picture| self.row(&self.preset.prepare(picture));
         pictures.par_iter().map(row).collect::<Vec<_>>().concat()

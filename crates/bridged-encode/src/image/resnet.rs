@@ -1,12 +1,12 @@
 //! ResNet50: a stem, four stages of bottlenecks (1 × 1, 3 × 3 with the stride, 1 × 1) with shortcuts, 2048 features.
 //!
-//! Names are those of torchvision, which timm shares. Cost at 224 × 224: 4.1 billion multiply-adds.
+//! ConvNorm are those of torchvision, which timm shares. Cost at 224 × 224: 4.1 billion multiply-adds.
 //!
 //! He, Zhang, Ren, Sun: *Deep Residual Learning for Image Recognition* (2016), with the stride in the middle convolution
 //! as both packages have it.
 
 use super::Output;
-use crate::layers::fold::{Names, POINT, Window, dense};
+use crate::layers::load::{ConvNorm, POINT, Window, dense};
 use crate::layers::pool::{max, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Map, Padding};
 use crate::{EncodeError, Weights};
@@ -74,14 +74,15 @@ impl ResNet {
     pub fn new(config: &Config, w: &mut Weights, output: Output) -> Result<Self, EncodeError> {
         let eps = config.eps;
         let window = |kernel, stride| Window { kernel, stride, padding: Padding::Symmetric };
-        let stem = Names::new("conv1", "bn1").conv(w, (3, config.stem), window(7, 2), eps)?;
+        let stem = ConvNorm::new("conv1", "bn1").conv(w, (3, config.stem), window(7, 2), eps)?;
         let mut blocks = Vec::new();
         let mut inputs = config.stem;
         for (s, &(inner, repeats)) in config.stages.iter().enumerate() {
             for i in 0..repeats {
                 let prefix = format!("layer{}.{i}", s + 1);
-                let names =
-                    |n: usize| Names::new(format!("{prefix}.conv{n}"), format!("{prefix}.bn{n}"));
+                let names = |n: usize| {
+                    ConvNorm::new(format!("{prefix}.conv{n}"), format!("{prefix}.bn{n}"))
+                };
                 let stride = if i == 0 && s > 0 { 2 } else { 1 };
                 let outputs = inner * EXPANSION;
                 let convs = [
@@ -91,7 +92,7 @@ impl ResNet {
                 ];
                 let downsample = (i == 0)
                     .then(|| {
-                        Names::new(
+                        ConvNorm::new(
                             format!("{prefix}.downsample.0"),
                             format!("{prefix}.downsample.1"),
                         )

@@ -6,7 +6,7 @@
 //! Dosovitskiy et al.: *An Image is Worth 16x16 Words* (2021).
 
 use super::Output;
-use crate::layers::fold::{dense, layer_norm, take};
+use crate::layers::load::{dense, layer_norm};
 use crate::layers::{Activation, Arena, Conv, Dense, LayerNorm, Map, Padding, attention};
 use crate::{EncodeError, Weights};
 
@@ -17,7 +17,7 @@ pub struct Config {
     pub picture: usize,
     /// The side of a patch.
     pub patch: usize,
-    /// Numbers a token.
+    /// Numbers per token.
     pub width: usize,
     /// Numbers inside the second half of a layer.
     pub hidden: usize,
@@ -125,10 +125,10 @@ impl Origin {
         };
         let fused = match self {
             Self::Torchvision => {
-                let weight = take(w, &format!("{at}.self_attention.in_proj_weight"), &[3 * d, d])?;
+                let weight = w.take(&format!("{at}.self_attention.in_proj_weight"), &[3 * d, d])?;
                 Dense::new(
                     &weight,
-                    &take(w, &format!("{at}.self_attention.in_proj_bias"), &[3 * d])?,
+                    &w.take(&format!("{at}.self_attention.in_proj_bias"), &[3 * d])?,
                     d,
                 )
             }
@@ -138,8 +138,8 @@ impl Origin {
                 let old = ["attention.query", "attention.key", "attention.value"];
                 for third in if renamed { ["q_proj", "k_proj", "v_proj"] } else { old } {
                     let name = format!("{at}.attention.{third}");
-                    weight.extend(take(w, &format!("{name}.weight"), &[d, d])?);
-                    bias.extend(take(w, &format!("{name}.bias"), &[d])?);
+                    weight.extend(w.take(&format!("{name}.weight"), &[d, d])?);
+                    bias.extend(w.take(&format!("{name}.bias"), &[d])?);
                 }
                 Dense::new(&weight, &bias, d)
             }
@@ -219,12 +219,12 @@ impl Vit {
             (0..c.layers).map(|i| origin.layer(w, i, c)).collect();
         let layers = layers?;
         let tokens = (c.picture / c.patch).pow(2) + 1;
-        let weight = take(w, &format!("{patches}.weight"), &[c.width, 3, c.patch, c.patch])?;
-        let bias = take(w, &format!("{patches}.bias"), &[c.width])?;
+        let weight = w.take(&format!("{patches}.weight"), &[c.width, 3, c.patch, c.patch])?;
+        let bias = w.take(&format!("{patches}.bias"), &[c.width])?;
         Ok(Self {
             patches: Conv::new(&weight, &bias, c.patch, c.patch, Padding::Valid),
-            class: take(w, &class, &[1, 1, c.width])?,
-            positions: take(w, &positions, &[1, tokens, c.width])?,
+            class: w.take(&class, &[1, 1, c.width])?,
+            positions: w.take(&positions, &[1, tokens, c.width])?,
             layers,
             norm: layer_norm(w, &norm, c.width, origin.eps())?,
             classifier: match output {
