@@ -1,4 +1,4 @@
-//! CSV and TSV: a header, then one line a row; quoted cells, CRLF and a byte-order mark are fine.
+//! CSV and TSV: a header, then one line per row; quoted cells, CRLF and a byte-order mark are fine.
 //!
 //! A first pass finds out what each column holds, a second one fills it, so that no more than the
 //! finished table is in memory. A column is
@@ -78,7 +78,7 @@ fn read(input: &Input<'_>, separator: u8) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// The cells as they are, the header's among them: one vector a column.
+/// The cells as they are, the header's among them: one vector per column.
 pub(crate) fn read_cells(input: &Input<'_>, tabs: bool) -> Result<Vec<Vec<String>>, TableError> {
     let mut columns: Vec<Vec<String>> = Vec::new();
     records(input, if tabs { b'\t' } else { b',' }, |cells| {

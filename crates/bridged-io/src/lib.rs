@@ -97,7 +97,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "npy",
         extensions: &["npy"],
-        about: "One NumPy array of numbers, a vector a row; no ids, no texts.",
+        about: "One NumPy array of numbers, one vector per row; no ids, no texts.",
         marked: true,
         read: npy::read,
         read_pairs: npy::read_pairs,
@@ -106,7 +106,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "CSV",
         extensions: &["csv"],
-        about: "Text with commas and a header; a column an entry, or vectors as [0.1, 0.2].",
+        about: "Text with commas and a header; one column per entry, or vectors as [0.1, 0.2].",
         marked: false,
         read: delimited::read_csv,
         read_pairs: |input| pairs::from_cells(input.path, delimited::read_cells(input, false)?),

@@ -147,7 +147,7 @@ fn parse_header(text: &str) -> Result<Header, String> {
         [rows, cols] => (*rows, *cols),
         sides => {
             return Err(format!(
-                "the array has {} dimensions; one vector a row needs 2 (or 1 for single numbers)",
+                "the array has {} dimensions; one vector per row needs 2 (or 1 for single numbers)",
                 sides.len()
             ));
         }

@@ -32,9 +32,9 @@ pub struct Select<'a> {
 /// The rows of one side with their names: all finite, ids unique.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// One vector a row.
+    /// One vector per row.
     pub rows: Matrix,
-    /// One id a row.
+    /// One id per row.
     pub ids: Vec<String>,
     /// The columns that are carried along.
     pub texts: Vec<TextColumn>,

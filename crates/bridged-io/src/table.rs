@@ -72,7 +72,7 @@ pub enum ColumnData {
 pub struct TextColumn {
     /// Its name.
     pub name: String,
-    /// One text a row, none where the cell was empty.
+    /// One text per row, none where the cell was empty.
     pub values: Vec<Option<String>>,
 }
 

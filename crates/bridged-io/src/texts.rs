@@ -13,9 +13,9 @@ const TELLING: &[&str] =
 /// Texts with their ids, which are all different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// One id a row.
+    /// One id per row.
     pub ids: Vec<String>,
-    /// One text a row, none where the cell was empty.
+    /// One text per row, none where the cell was empty.
     pub texts: Vec<Option<String>>,
 }
 

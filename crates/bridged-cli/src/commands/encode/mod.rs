@@ -1,11 +1,11 @@
 //! `bridged encode`: photographs, texts and DNA to the tables that `fit` reads.
 //!
 //! [`sources`] names the items in an order that is always the same, [`work`] reads them ahead, encodes
-//! them block by block and keeps every block in a [`journal`], from which the table is made at the end.
+//! them block by block and keeps every block in a [`resume_log`], from which the table is made at the end.
 
 mod dna;
 mod images;
-mod journal;
+mod resume_log;
 mod sources;
 mod text;
 mod work;
