@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`table`] | the columns and what a cell may be |
-//! | [`select`] | which column is the vector, which the id |
+//! | [`select`] | the vectors and the ids of a table |
 //! | [`texts`] | which column is to be encoded |
 //! | [`pairs`] | tables of two ids |
 //! | [`atomic`] | whole files or none |
@@ -53,7 +53,7 @@ pub use error::TableError;
 pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
 pub use select::{Pool, ROW_NUMBER, Select};
-pub use table::{Column, ColumnData, Table, TextColumn};
+pub use table::{Column, ColumnData, Table, TextCells};
 pub use texts::Texts;
 
 use std::fs::File;

@@ -47,6 +47,7 @@ mod advice;
 pub mod blur;
 pub mod bridge;
 pub mod cluster;
+pub mod columns;
 mod confidence;
 mod describe;
 mod error;
