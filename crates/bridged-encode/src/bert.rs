@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
             value: OptionValue::Switch,
         },
         EncoderOption {
-            name: "max_length",
+            name: "max-length",
             about: "The most tokens of a text, with the two around it; the rest is not read",
             default: "as the model says",
             value: OptionValue::Count(3),

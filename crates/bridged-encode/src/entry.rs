@@ -123,7 +123,7 @@ impl Entry {
 /// One option of an encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EncoderOption {
-    /// Its name in [`Settings`]; on the command line `-` stands for `_`.
+    /// Its name on the command line, without the dashes before it.
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
@@ -131,6 +131,13 @@ pub struct EncoderOption {
     pub default: &'static str,
     /// What may be given.
     pub value: OptionValue,
+}
+
+impl EncoderOption {
+    /// Its name in [`Settings`], with `_` for `-`.
+    pub fn key(&self) -> String {
+        self.name.replace('-', "_")
+    }
 }
 
 /// What may be given for an option.

@@ -25,7 +25,7 @@ pub const ENTRY: Entry = Entry {
             value: OptionValue::Count(0),
         },
         EncoderOption {
-            name: "both_strands",
+            name: "both-strands",
             about: "Count a word and its reverse complement as one",
             default: "",
             value: OptionValue::Flag,

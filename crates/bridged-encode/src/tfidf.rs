@@ -24,25 +24,25 @@ pub const ENTRY: Entry = Entry {
     about: "TF-IDF of the words, as scikit-learn weighs them; needs no weights",
     options: &[
         EncoderOption {
-            name: "min_df",
+            name: "min-df",
             about: "Leave out words that fewer texts hold",
             default: "1",
             value: OptionValue::Count(0),
         },
         EncoderOption {
-            name: "max_df",
+            name: "max-df",
             about: "Leave out words that a larger share of the texts holds",
             default: "1",
             value: OptionValue::Share,
         },
         EncoderOption {
-            name: "max_features",
+            name: "max-features",
             about: "Keep the N words that occur most",
             default: "",
             value: OptionValue::Count(0),
         },
         EncoderOption {
-            name: "stop_words",
+            name: "stop-words",
             about: "Leave out English stop words",
             default: "",
             value: OptionValue::Flag,

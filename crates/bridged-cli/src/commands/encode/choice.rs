@@ -6,7 +6,7 @@ use anyhow::Result;
 use bridged_encode::{ALL, Construct, EncoderOption, Entry, OptionValue, Reads, Settings};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub struct Choice<K> {
     pub entry: &'static Entry,
     pub weights: Option<PathBuf>,
     /// The options that were given.
-    given: Map<String, Value>,
+    given: Vec<(&'static EncoderOption, Value)>,
     kind: PhantomData<K>,
 }
 
@@ -86,15 +86,16 @@ impl<K: Kind> Choice<K> {
 
     /// The options, after a look at whether the encoder has them.
     pub fn settings(&self) -> Result<Settings> {
-        let has = |name: &String| self.entry.options.iter().any(|option| option.name == name);
+        let has = |name: &str| self.entry.options.iter().any(|option| option.name == name);
         self.refuse_given(self.entry.name, |name| !has(name))?;
-        Ok(Settings(self.given.clone()))
+        let settings = self.given.iter().map(|(option, value)| (option.key(), value.clone()));
+        Ok(Settings(settings.collect()))
     }
 
     /// Refuses the options of which that holds.
-    pub fn refuse_given(&self, what: &str, fits: impl Fn(&String) -> bool) -> Result<()> {
-        match self.given.keys().find(|name| fits(name)) {
-            Some(name) => Err(refuse(what, &flag(name))),
+    pub fn refuse_given(&self, what: &str, fits: impl Fn(&str) -> bool) -> Result<()> {
+        match self.given.iter().find(|(option, _)| fits(option.name)) {
+            Some((option, _)) => Err(refuse(what, option.name)),
             None => Ok(()),
         }
     }
@@ -114,15 +115,11 @@ impl<K: Kind> Choice<K> {
         let mut asked = json!({"weights": self.weights});
         for option in options::<K>() {
             let absent = if option.value == OptionValue::Flag { json!(false) } else { Value::Null };
-            asked[option.name] = self.given.get(option.name).cloned().unwrap_or(absent);
+            let given = self.given.iter().find(|(given, _)| given.name == option.name);
+            asked[option.key()] = given.map_or(absent, |(_, value)| value.clone());
         }
         asked
     }
-}
-
-/// The name of an option on the command line, without the dashes before it.
-fn flag(name: &str) -> String {
-    name.replace('_', "-")
 }
 
 /// Names as people list them: `a, b or c`.
@@ -203,7 +200,7 @@ fn argument<K: Kind>(option: &'static EncoderOption) -> Arg {
     if !option.default.is_empty() {
         help += &format!(" [default: {}]", option.default);
     }
-    let argument = Arg::new(option.name).long(flag(option.name)).help(help);
+    let argument = Arg::new(option.name).long(option.name).help(help);
     match option.value {
         OptionValue::Flag => argument.action(ArgAction::SetTrue),
         OptionValue::Switch => argument.value_name("true|false").value_parser(value_parser!(bool)),
@@ -233,9 +230,8 @@ fn value(matches: &ArgMatches, option: &EncoderOption) -> Option<Value> {
 impl<K: Kind> clap::FromArgMatches for Choice<K> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let name = matches.get_one::<String>("encoder").expect("clap requires it");
-        let given = options::<K>()
-            .into_iter()
-            .filter_map(|option| Some((option.name.to_string(), value(matches, option)?)));
+        let given =
+            options::<K>().into_iter().filter_map(|option| Some((option, value(matches, option)?)));
         Ok(Self {
             entry: bridged_encode::named(name).expect("clap accepts listed encoders only"),
             weights: matches.get_one::<PathBuf>("weights").cloned(),
