@@ -1,8 +1,8 @@
 //! From files to pools, and from ids to rows.
 
 use anyhow::{Context, Result, bail};
-use bridged::{Names, TextColumn};
-use bridged_io::{ColumnData, PairsTable, Pool, Select, Table};
+use bridged::Names;
+use bridged_io::{PairsTable, Pool, Select};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -13,22 +13,10 @@ pub struct Columns<'a> {
     pub vector: Option<&'a str>,
 }
 
-/// Reads one side. Among several list columns, one that is called like the side (`x`, `y`) or like
-/// one of `likely` is taken.
+/// Reads one side. Among several list columns, the first that has one of the `likely` names is taken.
 pub fn read_pool(path: &Path, columns: Columns<'_>, likely: &[String]) -> Result<Pool> {
-    let table = bridged_io::read(path)?;
-    let guess = likely.iter().find(|name| is_one_of_several_lists(&table, name)).cloned();
-    let vector = columns.vector.or(guess.as_deref());
-    Ok(table.into_pool(Select { id: columns.id, vector })?)
-}
-
-fn is_one_of_several_lists(table: &Table, name: &str) -> bool {
-    let lists = || table.columns.iter().filter(|c| is_list(&c.data));
-    lists().count() > 1 && lists().any(|c| c.name == name)
-}
-
-fn is_list(data: &ColumnData) -> bool {
-    matches!(data, ColumnData::Vector(_) | ColumnData::OptionalVector { .. })
+    let Columns { id, vector } = columns;
+    Ok(bridged_io::read(path)?.into_pool(Select { id, vector, likely })?)
 }
 
 /// The pool as a model takes it.
@@ -39,12 +27,9 @@ pub fn into_pool(pool: Pool) -> bridged::Pool {
 
 /// What a model keeps of a pool besides its rows.
 fn names(pool: &Pool) -> Names {
-    let texts = pool.texts.iter().map(|column| TextColumn {
-        name: column.name.clone(),
-        values: column.values.iter().map(|v| v.clone().unwrap_or_default()).collect(),
-    });
+    let texts = pool.texts.iter().cloned().map(Into::into).collect();
     let ids = if pool.id_name.is_some() { pool.ids.clone() } else { Vec::new() };
-    Names { ids, texts: texts.collect(), vector: pool.vector_names.clone() }
+    Names { ids, texts, vector: pool.vector_names.clone() }
 }
 
 /// A pool and the file it came from.

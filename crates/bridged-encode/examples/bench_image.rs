@@ -3,7 +3,7 @@
 //! Encodes the pictures of a folder with EfficientNet-Lite0 in batches of 32, once from pixels that are prepared already
 //! and once from the files. `benches/encode_image.py` calls it and does the same with PyTorch.
 
-use bridged_encode::image::{Architecture, ImageEncoder, Output, read};
+use bridged_encode::image::{ImageEncoder, Output, efficientnet, read};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let threads = args.get(3).map_or(Ok(2), |t| t.parse())?;
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
-    let encoder =
-        ImageEncoder::open(Architecture::EfficientNetLite0, Path::new(weights), Output::Features)?;
+    let encoder = ImageEncoder::open(efficientnet::LITE0, Path::new(weights), Output::Features)?;
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?.flatten().map(|f| f.path()).collect();
     files.retain(|file| file.extension().is_some_and(|e| e == "jpg"));
     files.sort();

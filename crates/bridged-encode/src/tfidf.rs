@@ -12,9 +12,84 @@
 //!
 //! Spärck Jones 1972; Pedregosa et al. 2011.
 
+use crate::entry::{Construct, EncoderOption, Entry, OptionValue, Reads, Settings};
 use crate::sparse::Sparse;
-use crate::{Encoder, ItemError};
+use crate::{EncodeError, Encoder, ItemError};
+use serde::Deserialize;
 use std::collections::HashMap;
+
+/// In the list of encoders.
+pub const ENTRY: Entry = Entry {
+    name: "tfidf",
+    about: "TF-IDF of the words, as scikit-learn weighs them; needs no weights",
+    options: &[
+        EncoderOption {
+            name: "min-df",
+            about: "Leave out words that fewer texts hold",
+            default: "1",
+            value: OptionValue::Count(0),
+        },
+        EncoderOption {
+            name: "max-df",
+            about: "Leave out words that a larger share of the texts holds",
+            default: "1",
+            value: OptionValue::Share,
+        },
+        EncoderOption {
+            name: "max-features",
+            about: "Keep the N words that occur most",
+            default: "",
+            value: OptionValue::Count(0),
+        },
+        EncoderOption {
+            name: "stop-words",
+            about: "Leave out English stop words",
+            default: "",
+            value: OptionValue::Flag,
+        },
+    ],
+    reads: Reads::Text(Construct::Vocabulary {
+        fit: learn,
+        make: |vocabulary| Box::new(vocabulary),
+    }),
+};
+
+/// Words of a vocabulary beyond which a table of all of them is hardly meant.
+const MANY_WORDS: usize = 50_000;
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    min_df: usize,
+    max_df: f64,
+    max_features: Option<usize>,
+    stop_words: bool,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        let Tfidf { min_df, max_df, max_features, .. } = Tfidf::default();
+        Self { min_df, max_df, max_features, stop_words: false }
+    }
+}
+
+/// The vocabulary of texts, as long as a table can have a column for each of its words.
+fn learn(settings: &Settings, texts: &[&str]) -> Result<Vocabulary, EncodeError> {
+    let Parameters { min_df, max_df, max_features, stop_words } = settings.parse()?;
+    let stop_words = if stop_words { ENGLISH } else { &[] };
+    let vocabulary = Tfidf { min_df, max_df, max_features, stop_words }.fit(texts);
+    match vocabulary.dim() {
+        0 => Err(EncodeError::NothingLearned {
+            reason: "there are no words left to count; loosen --min-df and --max-df".into(),
+        }),
+        words @ MANY_WORDS.. => Err(EncodeError::TooManyColumns {
+            reason: format!(
+                "the texts have {words} words, one column each; keep fewer with --max-features or --min-df"
+            ),
+        }),
+        _ => Ok(vocabulary),
+    }
+}
 
 /// How texts become rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +113,7 @@ impl Default for Tfidf {
 /// A vocabulary and what its words weigh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vocabulary {
-    /// The words, sorted; a column each.
+    /// The words, sorted; one column each.
     pub terms: Vec<String>,
     /// The weight of each.
     pub idf: Vec<f64>,
@@ -123,7 +198,7 @@ impl Vocabulary {
 
 impl Encoder<str> for Vocabulary {
     fn name(&self) -> &'static str {
-        "tfidf"
+        ENTRY.name
     }
 
     fn dim(&self) -> usize {
@@ -333,6 +408,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_words_and_more_than_a_table_can_hold_are_errors_that_name_the_options() {
+        let none = Settings::default();
+        let error = learn(&none, &["a", "?"]).unwrap_err().to_string();
+        assert_eq!(error, "there are no words left to count; loosen --min-df and --max-df");
+        let text: String = (0..MANY_WORDS).map(|i| format!("w{i} ")).collect();
+        let error = learn(&none, &[&text]).unwrap_err().to_string();
+        assert!(error.starts_with("the texts have 50000 words, one column each"), "{error}");
+        let few = Settings([("max_features".to_string(), 7.into())].into_iter().collect());
+        assert_eq!(learn(&few, &[&text]).unwrap().dim(), 7);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::batches::{Collector, batch, ranges, schema};
 use crate::error::TableError;
+use crate::format::{Format, Layout};
 use crate::guard::quietly;
 use crate::table::Table;
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
@@ -19,13 +20,31 @@ use std::path::Path;
 
 const NAME: &str = "Arrow IPC";
 
+/// In the list of formats.
+pub(crate) const FORMAT: Format = Format {
+    name: NAME,
+    extensions: &["arrow", "feather", "ipc"],
+    about: "Arrow files and streams, Feather version 2; vectors as lists.",
+    layout: Layout::Columns,
+    beginnings: &[
+        (MAGIC, NAME),
+        (b"FEA1", "Feather version 1"),
+        (b"\xff\xff\xff\xff", "an Arrow IPC stream"),
+    ],
+    never_text: false, // an old stream begins with the length of its first message
+    read,
+    read_pairs: |input| read(input)?.into_pairs(),
+    write,
+    write_pieces: None,
+};
+
 const MAGIC: &[u8; 6] = b"ARROW1";
 
 /// Rows written at a time.
 const BATCH: usize = 1 << 14;
 
 /// Reads an Arrow IPC file or stream.
-pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
+fn read(input: &Input<'_>) -> Result<Table, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut file = input.file;
     let mut start = [0u8; 6];
@@ -197,7 +216,7 @@ fn check_buffer(
 }
 
 /// Writes an Arrow IPC file.
-pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
     let schema = schema(table)?;
     write_batches(sink, table, &schema).map_err(|e| WriteError::Failed(Box::new(e)))
 }

@@ -1,6 +1,6 @@
 //! Between Arrow's record batches and the columns of a [`Table`], for both Arrow and Parquet.
 //!
-//! Reading appends batch after batch to one buffer a column; writing builds one batch at a time
+//! Reading appends batch after batch to one buffer per column; writing builds one batch at a time
 //! from slices of the columns. Vectors become `FixedSizeList<Float32>`.
 
 use crate::atomic::WriteError;

@@ -1,4 +1,4 @@
-//! CSV and TSV: a header, then one line a row; quoted cells, CRLF and a byte-order mark are fine.
+//! CSV and TSV: a header, then one line per row; quoted cells, CRLF and a byte-order mark are fine.
 //!
 //! A first pass finds out what each column holds, a second one fills it, so that no more than the
 //! finished table is in memory. A column is
@@ -10,30 +10,40 @@
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::error::TableError;
+use crate::format::{Format, Layout};
+use crate::pairs::from_cells;
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::VectorBuilder;
 use csv::ByteRecord;
 use std::io::{BufReader, Seek};
 
-/// Reads comma-separated cells.
-pub(crate) fn read_csv(input: &Input<'_>) -> Result<Table, TableError> {
-    read(input, b',')
-}
+/// CSV in the list of formats.
+pub(crate) const CSV: Format = Format {
+    name: "CSV",
+    extensions: &["csv"],
+    about: "Text with commas and a header; one column per entry, or vectors as [0.1, 0.2].",
+    layout: Layout::Text,
+    beginnings: &[],
+    never_text: false,
+    read: |input| read(input, b','),
+    read_pairs: |input| from_cells(input.path, read_cells(input, b',')?),
+    write: |sink, table| write(sink, table, b','),
+    write_pieces: None,
+};
 
-/// Reads tab-separated cells.
-pub(crate) fn read_tsv(input: &Input<'_>) -> Result<Table, TableError> {
-    read(input, b'\t')
-}
-
-/// Writes comma-separated cells.
-pub(crate) fn write_csv(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
-    write(sink, table, b',')
-}
-
-/// Writes tab-separated cells.
-pub(crate) fn write_tsv(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
-    write(sink, table, b'\t')
-}
+/// TSV in the list of formats.
+pub(crate) const TSV: Format = Format {
+    name: "TSV",
+    extensions: &["tsv"],
+    about: "Text with tabs and a header; otherwise like CSV.",
+    layout: Layout::Text,
+    beginnings: &[],
+    never_text: false,
+    read: |input| read(input, b'\t'),
+    read_pairs: |input| from_cells(input.path, read_cells(input, b'\t')?),
+    write: |sink, table| write(sink, table, b'\t'),
+    write_pieces: None,
+};
 
 fn read(input: &Input<'_>, separator: u8) -> Result<Table, TableError> {
     let mut header = Vec::new();
@@ -78,10 +88,10 @@ fn read(input: &Input<'_>, separator: u8) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// The cells as they are, the header's among them: one vector a column.
-pub(crate) fn read_cells(input: &Input<'_>, tabs: bool) -> Result<Vec<Vec<String>>, TableError> {
+/// The cells as they are, the header's among them: one vector per column.
+fn read_cells(input: &Input<'_>, separator: u8) -> Result<Vec<Vec<String>>, TableError> {
     let mut columns: Vec<Vec<String>> = Vec::new();
-    records(input, if tabs { b'\t' } else { b',' }, |cells| {
+    records(input, separator, |cells| {
         columns.resize(cells.len(), Vec::new());
         for (column, cell) in columns.iter_mut().zip(cells) {
             column.push(cell.trim().to_owned());

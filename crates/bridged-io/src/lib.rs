@@ -7,13 +7,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`table`] | the columns and what a cell may be |
-//! | [`select`] | which column is the vector, which the id |
+//! | [`select`] | the vectors and the ids of a table |
 //! | [`texts`] | which column is to be encoded |
 //! | [`pairs`] | tables of two ids |
 //! | [`atomic`] | whole files or none |
 //! | [`error`] | everything that can be wrong with a file |
 //!
-//! A new format is a new file and a line in [`FORMATS`].
+//! A new format is a new file with its [`Format`], and its name in [`FORMATS`].
 //!
 //! ```
 //! use bridged_io::{Select, read, write};
@@ -37,6 +37,7 @@ pub mod atomic;
 mod batches;
 mod delimited;
 pub mod error;
+mod format;
 mod guard;
 mod magic;
 mod npy;
@@ -49,79 +50,19 @@ mod vectors;
 
 pub use atomic::{Sink, WriteError, replace};
 pub use error::TableError;
+pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
 pub use select::{Pool, ROW_NUMBER, Select};
-pub use table::{Column, ColumnData, Table, TextColumn};
+pub use table::{Column, ColumnData, Table, TextCells};
 pub use texts::Texts;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A format of tables.
-#[derive(Debug)]
-pub struct Format {
-    /// What people call it.
-    pub name: &'static str,
-    /// The endings of its files, without the dot; the first is the usual one.
-    pub extensions: &'static [&'static str],
-    /// What it is good for, in a sentence.
-    pub about: &'static str,
-    /// Whether it begins with bytes that no other kind of file begins with.
-    marked: bool,
-    read: fn(&Input<'_>) -> Result<Table, TableError>,
-    read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
-    write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
-}
-
-/// Every format there is.
-pub const FORMATS: &[Format] = &[
-    Format {
-        name: "Parquet",
-        extensions: &["parquet", "pq"],
-        about: "Columns with types, compressed; vectors as lists. The best choice for large tables.",
-        marked: true,
-        read: parquet::read,
-        read_pairs: |input| parquet::read(input)?.into_pairs(),
-        write: parquet::write,
-    },
-    Format {
-        name: "Arrow IPC",
-        extensions: &["arrow", "feather", "ipc"],
-        about: "Arrow files and streams, Feather version 2; vectors as lists.",
-        marked: true,
-        read: arrow::read,
-        read_pairs: |input| arrow::read(input)?.into_pairs(),
-        write: arrow::write,
-    },
-    Format {
-        name: "npy",
-        extensions: &["npy"],
-        about: "One NumPy array of numbers, a vector a row; no ids, no texts.",
-        marked: true,
-        read: npy::read,
-        read_pairs: npy::read_pairs,
-        write: npy::write,
-    },
-    Format {
-        name: "CSV",
-        extensions: &["csv"],
-        about: "Text with commas and a header; a column an entry, or vectors as [0.1, 0.2].",
-        marked: false,
-        read: delimited::read_csv,
-        read_pairs: |input| pairs::from_cells(input.path, delimited::read_cells(input, false)?),
-        write: delimited::write_csv,
-    },
-    Format {
-        name: "TSV",
-        extensions: &["tsv"],
-        about: "Text with tabs and a header; otherwise like CSV.",
-        marked: false,
-        read: delimited::read_tsv,
-        read_pairs: |input| pairs::from_cells(input.path, delimited::read_cells(input, true)?),
-        write: delimited::write_tsv,
-    },
-];
+/// Every format there is: reading and writing, help and error messages follow from this list.
+pub const FORMATS: &[Format] =
+    &[parquet::FORMAT, arrow::FORMAT, npy::FORMAT, delimited::CSV, delimited::TSV];
 
 /// An open file on its way into a table.
 pub(crate) struct Input<'a> {
@@ -164,19 +105,26 @@ pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
     replace(path, |sink| (format.write)(sink, table))
 }
 
-/// Writes a Parquet file whose rows come in tables with the same columns, whole or not at all. Of
-/// those, one at a time is in memory.
+/// Writes a file whose rows come in tables with the same columns, whole or not at all. Of those, one
+/// at a time is in memory. The extension tells the format, which must be one that
+/// [`Format::writes_pieces`].
 pub fn write_pieces(
     path: &Path,
     mut pieces: impl Iterator<Item = io::Result<Table>>,
 ) -> Result<(), TableError> {
     let unreadable = |source| TableError::Unreadable { path: path.to_path_buf(), source };
+    let format = format_of(path)?;
+    let Some(write) = format.write_pieces else {
+        let (name, known) = (format.name, extensions(Format::writes_pieces).join(", "));
+        let reason = format!("{name} cannot be written piece by piece; use one of {known}");
+        return Err(TableError::Refused { path: path.to_path_buf(), reason });
+    };
     let Some(first) = pieces.next() else {
         return Err(TableError::NoRows { path: path.to_path_buf() });
     };
     let first = first.map_err(unreadable)?;
     check(path, &first)?;
-    replace(path, |sink| parquet::write_pieces(sink, &first, pieces))
+    replace(path, |sink| write(sink, &first, &mut pieces))
 }
 
 /// Refuses what no format can hold.
@@ -207,16 +155,6 @@ fn check(path: &Path, table: &Table) -> Result<(), TableError> {
     Ok(())
 }
 
-fn format_of(path: &Path) -> Result<&'static Format, TableError> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    let known = |f: &&Format| f.extensions.contains(&extension.as_str());
-    FORMATS.iter().find(known).ok_or_else(|| {
-        let all: Vec<String> =
-            FORMATS.iter().flat_map(|f| f.extensions).map(|e| format!(".{e}")).collect();
-        TableError::UnknownExtension { path: path.to_path_buf(), known: all.join(", ") }
-    })
-}
-
 /// Opens a file, looks at its first bytes, and hands it to its format.
 fn open<T>(
     path: &Path,
@@ -237,23 +175,17 @@ fn open<T>(
     }
     let mut head = Vec::new();
     (&mut file).take(16).read_to_end(&mut head).map_err(unreadable)?;
-    if let Some(found) = magic::sniff(&head) {
-        // The Arrow reader knows its relatives itself.
-        let own = found == format.name || (format.name == "Arrow IPC" && is_arrow(found));
-        if !own {
-            let path = path.to_path_buf();
-            return Err(TableError::Mismatch { path, expected: format.name, found });
-        }
-    } else if format.marked && format.name != "Arrow IPC" && looks_like_text(&head) {
+    let found = match format.sniff(&head) {
+        Some(_) => None,
+        None => magic::sniff(&head)
+            .or_else(|| (format.never_text && looks_like_text(&head)).then_some("text")),
+    };
+    if let Some(found) = found {
         let path = path.to_path_buf();
-        return Err(TableError::Mismatch { path, expected: format.name, found: "text" });
+        return Err(TableError::Mismatch { path, expected: format.name, found });
     }
     io::Seek::rewind(&mut file).map_err(unreadable)?;
     then(format, &Input { path, file: &file, len: metadata.len() })
-}
-
-fn is_arrow(found: &str) -> bool {
-    found.starts_with("Feather") || found == "an Arrow IPC stream"
 }
 
 fn looks_like_text(head: &[u8]) -> bool {

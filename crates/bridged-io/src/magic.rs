@@ -1,12 +1,10 @@
 //! Tells a file by its first bytes, to notice one that is not what its extension says.
 
-/// Known beginnings; a few that people confuse with tables, and the tables themselves.
+use crate::FORMATS;
+
+/// Beginnings of files that people confuse with tables; those of tables are in [`FORMATS`].
 const BEGINNINGS: &[(&[u8], &str)] = &[
-    (b"PAR1", "Parquet"),
     (b"PARE", "an encrypted Parquet file"),
-    (b"ARROW1", "Arrow IPC"),
-    (b"FEA1", "Feather version 1"),
-    (b"\x93NUMPY", "npy"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
@@ -18,7 +16,6 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"\x89HDF", "an HDF5 file"),
     (b"SQLite format 3", "an SQLite database"),
     (b"Obj\x01", "an Avro file"),
-    (b"\xff\xff\xff\xff", "an Arrow IPC stream"),
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
     (b"\x80\x02", "a Python pickle"),
@@ -29,5 +26,6 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
 
 /// What a file with these first bytes seems to be.
 pub(crate) fn sniff(head: &[u8]) -> Option<&'static str> {
-    BEGINNINGS.iter().find(|(start, _)| head.starts_with(start)).map(|&(_, name)| name)
+    let other = BEGINNINGS.iter().find(|(start, _)| head.starts_with(start));
+    FORMATS.iter().find_map(|format| format.sniff(head)).or(other.map(|&(_, name)| name))
 }

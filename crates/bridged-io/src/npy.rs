@@ -8,6 +8,7 @@
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::error::{TableError, list};
+use crate::format::{Format, Layout};
 use crate::pairs::{PairsTable, vector_pairs};
 use crate::table::{Column, ColumnData, Table};
 use bridged_math::Matrix;
@@ -15,6 +16,20 @@ use half::f16;
 use std::io::{BufReader, Read};
 
 const NAME: &str = "npy";
+
+/// In the list of formats.
+pub(crate) const FORMAT: Format = Format {
+    name: NAME,
+    extensions: &["npy"],
+    about: "One NumPy array of numbers, one vector per row; no ids, no texts.",
+    layout: Layout::Array,
+    beginnings: &[(b"\x93NUMPY", NAME)],
+    never_text: true,
+    read,
+    read_pairs,
+    write,
+    write_pieces: None,
+};
 
 /// The name of the only column of an npy table.
 const COLUMN: &str = "value";
@@ -38,7 +53,7 @@ struct Header {
 }
 
 /// Reads an npy file as a table of one vector column.
-pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
+fn read(input: &Input<'_>) -> Result<Table, TableError> {
     let (rows, cols, data) = load(input, |v| v as f32).map_err(|e| input.damaged(NAME, e))?;
     let values = Matrix::new(rows, cols, data).map_err(|e| input.damaged(NAME, e.to_string()))?;
     let column = Column::new(COLUMN, ColumnData::Vector(values));
@@ -46,7 +61,7 @@ pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
 }
 
 /// Reads an n × 2 array of whole numbers as pairs; in `f64`, since ids need more than 24 bits.
-pub(crate) fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
+fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
     let (_, cols, data) = load(input, |v| v).map_err(|e| input.damaged(NAME, e))?;
     if cols != 2 {
         let known = format!("{cols} columns");
@@ -147,7 +162,7 @@ fn parse_header(text: &str) -> Result<Header, String> {
         [rows, cols] => (*rows, *cols),
         sides => {
             return Err(format!(
-                "the array has {} dimensions; one vector a row needs 2 (or 1 for single numbers)",
+                "the array has {} dimensions; one vector per row needs 2 (or 1 for single numbers)",
                 sides.len()
             ));
         }
@@ -218,7 +233,7 @@ fn decode(header: &Header, bytes: &[u8], mut out: impl FnMut(f64)) {
 }
 
 /// Writes the only column of a table: `<f4` for vectors, `<f8` for numbers, `<i8` for whole ones.
-pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
     let refuse = |what: String| {
         let hint = "write `.parquet`, `.arrow` or `.csv` instead";
         Err(WriteError::Refused(format!("an npy file holds {what}; {hint}")))

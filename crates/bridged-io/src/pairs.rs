@@ -1,12 +1,12 @@
 //! Pairs: which row of x belongs to which row of y, as a table of two columns of ids.
 //!
-//! The columns are those named `x_id` and `y_id`, or `x` and `y`, in any order and among any
-//! others; else the only two there are. The first row of a CSV or TSV file is taken as its header;
+//! Which two columns, [`pair_columns`] decides. The first row of a CSV or TSV file is taken as its header;
 //! whether it is not rather a pair, only somebody who knows the ids can tell, so
 //! [`PairsTable::names`] holds these two cells as they are in the file.
 
 use crate::error::TableError;
 use crate::table::{ColumnData, Table};
+use bridged::columns::pair_columns;
 use std::path::Path;
 
 /// The pairs of a file.
@@ -36,18 +36,8 @@ impl Table {
 
 /// The columns of x and y among those names.
 pub(crate) fn which(names: &[&str], path: &Path) -> Result<[usize; 2], TableError> {
-    for wanted in [["x_id", "y_id"], ["x", "y"]] {
-        let found = wanted.map(|w| {
-            let mut fits = (0..names.len()).filter(|&at| names[at].eq_ignore_ascii_case(w));
-            // Two columns of the name say nothing.
-            fits.next().filter(|_| fits.next().is_none())
-        });
-        if let [Some(x), Some(y)] = found {
-            return Ok([x, y]);
-        }
-    }
-    if names.len() == 2 {
-        return Ok([0, 1]);
+    if let Some(places) = pair_columns(names) {
+        return Ok(places);
     }
     let known = crate::error::list(names.iter().copied());
     Err(TableError::NotPairs { path: path.to_path_buf(), known })
@@ -106,16 +96,6 @@ fn without_point(cell: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_say_which_column_is_x_before_the_order_does() {
-        let at = |names: &[&str]| which(names, Path::new("p.csv")).ok();
-        assert_eq!(at(&["a", "b"]), Some([0, 1]));
-        assert_eq!(at(&["y_id", "x_id"]), Some([1, 0]));
-        assert_eq!(at(&["note", "Y", "X"]), Some([2, 1]));
-        assert_eq!(at(&["a", "b", "c"]), None);
-        assert_eq!(at(&["a"]), None);
-    }
 
     #[test]
     fn whole_numbers_lose_their_point_and_other_spellings_stay() {

@@ -7,6 +7,7 @@ use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::batches::{Collector, batch, ranges, schema};
 use crate::error::TableError;
+use crate::format::{Format, Layout};
 use crate::guard::quietly;
 use crate::table::{ColumnData, Table};
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -21,14 +22,28 @@ use std::path::Path;
 
 const NAME: &str = "Parquet";
 
-/// Rows decoded at a time: with 1,024 entries a vector, 32 MB.
+/// In the list of formats.
+pub(crate) const FORMAT: Format = Format {
+    name: NAME,
+    extensions: &["parquet", "pq"],
+    about: "Columns with types, compressed; vectors as lists. The best choice for large tables.",
+    layout: Layout::Columns,
+    beginnings: &[(b"PAR1", NAME)],
+    never_text: true,
+    read,
+    read_pairs: |input| read(input)?.into_pairs(),
+    write,
+    write_pieces: Some(write_pieces),
+};
+
+/// Rows decoded at a time: with 1,024 entries per vector, 32 MB.
 const BATCH: usize = 8192;
 
 /// A row group ends when it is larger than this.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 
 /// Reads a Parquet file.
-pub(crate) fn read(input: &Input<'_>) -> Result<Table, TableError> {
+fn read(input: &Input<'_>) -> Result<Table, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut ends = [[0u8; 4]; 2];
     let mut file = input.file;
@@ -63,15 +78,15 @@ fn decode(file: File, path: &Path) -> Result<Table, ParquetError> {
 }
 
 /// Writes a Parquet file.
-pub(crate) fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
-    write_pieces(sink, table, std::iter::empty())
+fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
+    write_pieces(sink, table, &mut std::iter::empty())
 }
 
 /// Writes a Parquet file of tables with the same columns, one after the other.
-pub(crate) fn write_pieces(
+fn write_pieces(
     sink: &mut Sink<'_>,
     first: &Table,
-    rest: impl Iterator<Item = io::Result<Table>>,
+    rest: &mut dyn Iterator<Item = io::Result<Table>>,
 ) -> Result<(), WriteError> {
     let failed = |e: ParquetError| WriteError::Failed(Box::new(e));
     let schema = schema(first)?;

@@ -1,70 +1,56 @@
-//! Which column is the vector, which the id, and which are carried along.
+//! The pool of a table: its vectors, its ids, and what is carried along.
 //!
-//! **Vector**: the list column if there is one; otherwise all numeric columns but the id, in the
-//! order of the file, whatever they are called: a column `label` of numbers counts as a
-//! measurement, so store it as text or name the vector. Columns without a name and pandas'
-//! `__index_level_0__` are numberings, not measurements. A given name may be that of a list column,
-//! of one numeric column, or the common start of `name_0`, `name_1`, … (or `name0`, `name1`, …).
-//!
-//! **Id**: the column given; else `id`; else the only column that ends in `_id`; else the row's
-//! number from 0. Upper and lower case are alike. Ids are compared as texts: 12, 12.0 and "12" are
-//! one id.
-//!
-//! **Carried**: every other column that can be shown as text.
+//! Which column is which, [`bridged::columns`] decides. Ids are compared as texts: 12, 12.0 and "12" are one id.
 
 use crate::error::{TableError, list};
-use crate::table::{Column, ColumnData, Table, TextColumn, render_number};
+use crate::table::{ColumnData, Table, TextCells, render_number};
+pub use bridged::columns::ROW_NUMBER;
+use bridged::columns::{self, ColumnError, ColumnInfo, Columns, VectorColumns, Wanted};
 use bridged_math::Matrix;
 use std::collections::HashMap;
 
-/// As the name of the id column: take no column, number the rows from 0.
-pub const ROW_NUMBER: &str = "#row";
-
-/// What the user named; nothing means the rules above.
+/// What the user named; nothing means the rules of [`bridged::columns`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Select<'a> {
     /// The id column, or [`ROW_NUMBER`].
     pub id: Option<&'a str>,
     /// The list column, a numeric column, or the common start of numeric columns.
     pub vector: Option<&'a str>,
+    /// Among several list columns, the first of these names is taken.
+    pub likely: &'a [String],
 }
 
 /// The rows of one side with their names: all finite, ids unique.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// One vector a row.
+    /// One vector per row.
     pub rows: Matrix,
-    /// One id a row.
+    /// One id per row.
     pub ids: Vec<String>,
     /// The columns that are carried along.
-    pub texts: Vec<TextColumn>,
+    pub texts: Vec<TextCells>,
     /// The name of the list column, or the names of the numeric columns.
     pub vector_names: Vec<String>,
     /// The id column; none if rows are numbered.
     pub id_name: Option<String>,
 }
 
-/// Where the vectors are, by the number of the column.
-enum Vectors {
-    List(usize),
-    Numbers(Vec<usize>),
-}
-
 impl Table {
     /// Picks the vectors and ids and checks both.
     pub fn into_pool(mut self, select: Select<'_>) -> Result<Pool, TableError> {
-        let (id_at, ids) = self.unique_ids(select.id)?;
-        let id_name = id_at.map(|at| self.columns[at].name.clone());
-        let vectors = self.find_vectors(select.vector, id_at)?;
-        let used = match &vectors {
-            Vectors::List(at) => vec![*at],
-            Vectors::Numbers(at) => at.clone(),
-        };
+        let Select { id, vector, likely } = select;
+        // Bad ids are told before a choice among vectors is asked for.
+        let (_, ids) = self.unique_ids(id)?;
+        let infos = self.infos();
+        let chosen = Columns::choose(&infos, Wanted { id, vector, likely });
+        let Columns { id, vector, carried } = chosen.map_err(|e| self.column_error(e))?;
+        let id_name = id.map(|at| self.columns[at].name.clone());
+        let used = vector.places().to_vec();
         let vector_names: Vec<String> =
             used.iter().map(|&at| self.columns[at].name.clone()).collect();
-        let rows = match vectors {
-            Vectors::List(at) => self.take_list(at, &ids)?,
-            Vectors::Numbers(at) => self.gather_numbers(&at),
+        let rows = match &vector {
+            VectorColumns::List(at) => self.take_list(*at, &ids)?,
+            VectorColumns::Numbers(at) => self.gather_numbers(at),
         };
         if rows.cols() == 0 {
             let column = vector_names.concat();
@@ -72,7 +58,7 @@ impl Table {
         }
         if let Some((row, at)) = rows.view().first_non_finite() {
             let place = match vector_names.as_slice() {
-                [list] if self.columns[used[0]].data.is_list() => {
+                [list] if self.columns[used[0]].data.kind().is_list() => {
                     format!("column `{list}`, position {at} (counted from 0)")
                 }
                 names => format!("column `{}`", names[at]),
@@ -85,10 +71,7 @@ impl Table {
             let id = ids[row].clone();
             return Err(TableError::NotFinite { path: self.source, place, id, problem });
         }
-        let texts = (self.columns.iter().enumerate())
-            .filter(|(at, _)| Some(*at) != id_at && !used.contains(at))
-            .filter_map(|(_, column)| column.to_text())
-            .collect();
+        let texts = carried.into_iter().filter_map(|at| self.columns[at].to_text()).collect();
         Ok(Pool { rows, ids, texts, vector_names, id_name })
     }
 
@@ -97,7 +80,8 @@ impl Table {
         &self,
         given: Option<&str>,
     ) -> Result<(Option<usize>, Vec<String>), TableError> {
-        let Some(at) = self.find_id(given)? else {
+        let found = columns::id_column(&self.infos(), given).map_err(|e| self.column_error(e))?;
+        let Some(at) = found else {
             return Ok((None, (0..self.rows()).map(|i| i.to_string()).collect()));
         };
         let ids = self.ids(at)?;
@@ -105,46 +89,45 @@ impl Table {
         Ok((Some(at), ids))
     }
 
+    /// The columns without their cells.
+    fn infos(&self) -> Vec<ColumnInfo<'_>> {
+        (self.columns.iter())
+            .map(|column| ColumnInfo { name: &column.name, kind: column.data.kind() })
+            .collect()
+    }
+
     /// The number of the column of that name; an error if there is none or more than one.
-    pub(crate) fn position(&self, name: &str) -> Result<Option<usize>, TableError> {
-        let mut found = (0..self.columns.len()).filter(|&at| self.columns[at].name == name);
-        match (found.next(), found.next()) {
-            (Some(_), Some(_)) => {
-                Err(TableError::SameName { path: self.source.clone(), column: name.to_owned() })
-            }
-            (first, _) => Ok(first),
-        }
+    pub(crate) fn position(&self, name: &str) -> Result<usize, TableError> {
+        let found = columns::position(&self.infos(), name).map_err(|e| self.column_error(e))?;
+        found.ok_or_else(|| self.column_error(ColumnError::NoSuchColumn(name.to_owned())))
     }
 
-    pub(crate) fn no_such_column(&self, name: &str) -> TableError {
-        let (path, column) = (self.source.clone(), name.to_owned());
-        TableError::NoSuchColumn { path, column, known: self.known() }
-    }
-
-    fn find_id(&self, given: Option<&str>) -> Result<Option<usize>, TableError> {
-        if let Some(name) = given {
-            if name == ROW_NUMBER {
-                return Ok(None);
+    /// The same with the file, the names of its columns and what to do.
+    fn column_error(&self, error: ColumnError) -> TableError {
+        let path = self.source.clone();
+        let names =
+            |places: &[usize]| list(places.iter().map(|&at| self.columns[at].name.as_str()));
+        match error {
+            ColumnError::NoSuchColumn(column) => {
+                TableError::NoSuchColumn { path, column, known: self.known() }
             }
-            return self.position(name)?.map(Some).ok_or_else(|| self.no_such_column(name));
-        }
-        if let Some(at) = self.position("id")? {
-            return Ok(Some(at));
-        }
-        let named = |fits: fn(&str) -> bool| -> Vec<usize> {
-            let lower = |at: usize| self.columns[at].name.to_lowercase();
-            (0..self.columns.len()).filter(|&at| fits(&lower(at))).collect()
-        };
-        let mut found = named(|name| name == "id");
-        if found.is_empty() {
-            found = named(|name| name.ends_with("_id"));
-        }
-        match found.as_slice() {
-            [] => Ok(None),
-            [at] => Ok(Some(*at)),
-            several => {
-                let names = list(several.iter().map(|&at| self.columns[at].name.as_str()));
-                Err(TableError::SeveralIds { path: self.source.clone(), names })
+            ColumnError::SameName(column) => TableError::SameName { path, column },
+            ColumnError::SeveralIds(places) => {
+                TableError::SeveralIds { path, names: names(&places) }
+            }
+            ColumnError::SeveralVectors(places) => {
+                TableError::SeveralVectors { path, names: names(&places) }
+            }
+            ColumnError::NoVector => {
+                let known: Vec<String> = (self.columns.iter())
+                    .map(|c| format!("`{}` ({})", c.name, c.data.kind()))
+                    .collect();
+                TableError::NoVector { path, known: known.join(", ") }
+            }
+            ColumnError::NotAVector(at) => {
+                let column = &self.columns[at];
+                let kind = column.data.kind().to_string();
+                TableError::NotAVector { path, column: column.name.clone(), kind }
             }
         }
     }
@@ -198,62 +181,6 @@ impl Table {
         Ok(())
     }
 
-    fn find_vectors(&self, given: Option<&str>, id: Option<usize>) -> Result<Vectors, TableError> {
-        if let Some(name) = given {
-            return self.named_vectors(name);
-        }
-        let which = |fits: fn(&Column) -> bool| -> Vec<usize> {
-            let all = 0..self.columns.len();
-            all.filter(|&at| Some(at) != id && fits(&self.columns[at])).collect()
-        };
-        match which(|c| c.data.is_list()).as_slice() {
-            [] => {}
-            [at] => return Ok(Vectors::List(*at)),
-            several => {
-                let names = list(several.iter().map(|&at| self.columns[at].name.as_str()));
-                return Err(TableError::SeveralVectors { path: self.source.clone(), names });
-            }
-        }
-        let numbers = which(|c| c.data.is_numeric() && !is_numbering(&c.name));
-        if numbers.is_empty() {
-            let known: Vec<String> = (self.columns.iter())
-                .map(|c| format!("`{}` ({})", c.name, c.data.kind()))
-                .collect();
-            return Err(TableError::NoVector {
-                path: self.source.clone(),
-                known: known.join(", "),
-            });
-        }
-        Ok(Vectors::Numbers(numbers))
-    }
-
-    fn named_vectors(&self, name: &str) -> Result<Vectors, TableError> {
-        let not_a_vector = |at: usize| TableError::NotAVector {
-            path: self.source.clone(),
-            column: self.columns[at].name.clone(),
-            kind: self.columns[at].data.kind(),
-        };
-        if let Some(at) = self.position(name)? {
-            return match &self.columns[at].data {
-                data if data.is_list() => Ok(Vectors::List(at)),
-                data if data.is_numeric() => Ok(Vectors::Numbers(vec![at])),
-                _ => Err(not_a_vector(at)),
-            };
-        }
-        let mut parts: Vec<(u64, usize)> = (self.columns.iter().enumerate())
-            .filter_map(|(at, column)| Some((part_number(&column.name, name)?, at)))
-            .collect();
-        if parts.is_empty() {
-            return Err(self.no_such_column(name));
-        }
-        // A part that is not numeric has a bad cell; leaving it out would shift the others.
-        if let Some(&(_, at)) = parts.iter().find(|p| !self.columns[p.1].data.is_numeric()) {
-            return Err(not_a_vector(at));
-        }
-        parts.sort_unstable();
-        Ok(Vectors::Numbers(parts.into_iter().map(|(_, at)| at).collect()))
-    }
-
     fn take_list(&mut self, at: usize, ids: &[String]) -> Result<Matrix, TableError> {
         let (path, column) = (self.source.clone(), self.columns[at].name.clone());
         // Takes the matrix rather than copying it; what stays behind is still a list.
@@ -272,7 +199,7 @@ impl Table {
                 let id = ids[row].clone();
                 Err(TableError::RaggedVector { path, column, id, expected, got })
             }
-            other => Err(TableError::NotAVector { path, column, kind: other.kind() }),
+            other => Err(TableError::NotAVector { path, column, kind: other.kind().to_string() }),
         }
     }
 
@@ -283,19 +210,4 @@ impl Table {
             _ => f32::NAN,
         })
     }
-}
-
-/// A numbering of the rows rather than a measurement: what pandas writes for its index.
-fn is_numbering(name: &str) -> bool {
-    name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_")
-}
-
-/// `7` for `value_7` or `value7` and the start `value`.
-fn part_number(column: &str, start: &str) -> Option<u64> {
-    let rest = column.strip_prefix(start)?;
-    let digits = rest.strip_prefix('_').unwrap_or(rest);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
 }

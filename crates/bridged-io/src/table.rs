@@ -5,6 +5,8 @@
 //! type only, so that a table with pictures in it can still be used for its vectors.
 
 use crate::error::{TableError, list};
+use bridged::TextColumn;
+use bridged::columns::ColumnKind;
 use bridged_math::Matrix;
 use std::path::PathBuf;
 
@@ -67,13 +69,20 @@ pub enum ColumnData {
     Other(String),
 }
 
-/// A column as texts, to be carried along with vectors.
+/// The cells of a column as texts, to be carried along with vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextColumn {
+pub struct TextCells {
     /// Its name.
     pub name: String,
-    /// One text a row, none where the cell was empty.
+    /// One text per row, none where the cell was empty.
     pub values: Vec<Option<String>>,
+}
+
+/// As a model keeps them: empty where there was none.
+impl From<TextCells> for TextColumn {
+    fn from(TextCells { name, values }: TextCells) -> Self {
+        Self { name, values: values.into_iter().map(Option::unwrap_or_default).collect() }
+    }
 }
 
 impl Table {
@@ -108,7 +117,7 @@ impl Table {
     }
 
     /// All columns that can be rendered as text: texts, whole and real numbers, not vectors.
-    pub fn text_columns(&self) -> Vec<TextColumn> {
+    pub fn text_columns(&self) -> Vec<TextCells> {
         self.columns.iter().filter_map(Column::to_text).collect()
     }
 
@@ -125,14 +134,14 @@ impl Column {
     }
 
     /// The cells as texts; none for vectors and for what is skipped.
-    pub fn to_text(&self) -> Option<TextColumn> {
+    pub fn to_text(&self) -> Option<TextCells> {
         let values = match &self.data {
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => v.clone(),
             ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
             ColumnData::Number(v) => v.iter().map(|&v| render_number(v)).collect(),
             _ => return None,
         };
-        Some(TextColumn { name: self.name.clone(), values })
+        Some(TextCells { name: self.name.clone(), values })
     }
 }
 
@@ -148,27 +157,17 @@ impl ColumnData {
         }
     }
 
-    /// A list column, whether its rows fit together or not.
-    pub fn is_list(&self) -> bool {
-        matches!(self, Self::Vector(_) | Self::OptionalVector { .. } | Self::Ragged { .. })
-    }
-
-    /// A column of single numbers.
-    pub fn is_numeric(&self) -> bool {
-        matches!(self, Self::Number(_) | Self::Integer(_) | Self::Code { .. })
-    }
-
-    /// What it holds, in a few words.
-    pub fn kind(&self) -> String {
+    /// What it holds.
+    pub fn kind(&self) -> ColumnKind {
         match self {
             Self::Vector(m) | Self::OptionalVector { values: m, .. } => {
-                format!("vectors of {} entries", m.cols())
+                ColumnKind::List(Some(m.cols()))
             }
-            Self::Ragged { .. } => "lists of different lengths".to_owned(),
-            Self::Number(_) => "numbers".to_owned(),
-            Self::Integer(_) | Self::Code { .. } => "whole numbers".to_owned(),
-            Self::Text(_) => "texts".to_owned(),
-            Self::Other(name) => name.clone(),
+            Self::Ragged { .. } => ColumnKind::List(None),
+            Self::Number(_) => ColumnKind::Float,
+            Self::Integer(_) | Self::Code { .. } => ColumnKind::Integer,
+            Self::Text(_) => ColumnKind::Text,
+            Self::Other(name) => ColumnKind::Other(name.clone()),
         }
     }
 }
@@ -220,6 +219,6 @@ mod tests {
             Column::new("n", ColumnData::Integer(vec![None])),
         ];
         let texts = Table::new("t", columns).unwrap().text_columns();
-        assert_eq!(texts, [TextColumn { name: "n".to_owned(), values: vec![None] }]);
+        assert_eq!(texts, [TextCells { name: "n".to_owned(), values: vec![None] }]);
     }
 }

@@ -13,9 +13,9 @@ const TELLING: &[&str] =
 /// Texts with their ids, which are all different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// One id a row.
+    /// One id per row.
     pub ids: Vec<String>,
-    /// One text a row, none where the cell was empty.
+    /// One text per row, none where the cell was empty.
     pub texts: Vec<Option<String>>,
 }
 
@@ -24,13 +24,13 @@ impl Table {
     pub fn into_texts(self, id: Option<&str>, text: Option<&str>) -> Result<Texts, TableError> {
         let (id_at, ids) = self.unique_ids(id)?;
         let at = match text {
-            Some(name) => self.position(name)?.ok_or_else(|| self.no_such_column(name))?,
+            Some(name) => self.position(name)?,
             None => self.likely_texts(id_at)?,
         };
         let column = &self.columns[at];
         let Some(texts) = column.to_text() else {
             let (path, column) = (self.source.clone(), column.name.clone());
-            let kind = self.columns[at].data.kind();
+            let kind = self.columns[at].data.kind().to_string();
             return Err(TableError::NotTexts { path, column, kind });
         };
         Ok(Texts { ids, texts: texts.values })

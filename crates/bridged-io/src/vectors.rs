@@ -18,7 +18,7 @@ pub(crate) struct VectorBuilder {
 }
 
 impl VectorBuilder {
-    /// Makes room for that many more rows once the width is known; a promise of a file that is not
+    /// Makes room for this many more rows once the width is known; a promise of a file that is not
     /// to be trusted, so failing to find the room is no error.
     pub fn expect_rows(&mut self, rows: usize, width: usize) {
         if self.data.capacity() == 0 {
@@ -75,7 +75,7 @@ impl VectorBuilder {
             return ragged;
         }
         let values = Matrix::new(self.rows, self.width.unwrap_or(0), self.data)
-            .expect("every push adds `width` numbers a row");
+            .expect("every push adds `width` numbers per row");
         if self.valid.is_empty() {
             ColumnData::Vector(values)
         } else {

@@ -10,12 +10,14 @@
 //! | [`arrays`] | borrowed rows in, owned arrays out |
 //! | [`host`] | runs work without the GIL, with progress, and so that Ctrl-C stops it |
 //! | [`pool`] | threads that survive a fork |
+//! | [`columns`] | which columns of a table are the id and the vector |
 //! | [`params`] | parameters from JSON, with the name of the one that is wrong |
 //! | [`cluster`], [`model`], [`baseline`], [`metrics`] | the core's parts |
 
 mod arrays;
 mod baseline;
 mod cluster;
+mod columns;
 mod errors;
 mod host;
 mod metrics;
@@ -29,6 +31,8 @@ use pyo3::prelude::*;
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_function(wrap_pyfunction!(arrays::address, m)?)?;
+    m.add_function(wrap_pyfunction!(columns::choose_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(columns::pair_columns, m)?)?;
     m.add_function(wrap_pyfunction!(params::catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(params::settings, m)?)?;
     m.add_class::<cluster::Clustering>()?;

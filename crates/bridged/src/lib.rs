@@ -49,6 +49,7 @@
 pub mod bridge;
 mod check;
 pub mod cluster;
+pub mod columns;
 mod describe;
 mod error;
 mod evaluate;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
 use bridged::scale::Scale;
 use bridged::settings::{Keys, SettingsError, overlay};
-use bridged_io::{Column, ColumnData, Table};
+use bridged_io::{Column, ColumnData, Layout, Table};
 use bridged_math::Seed;
 use serde_json::json;
 use std::io::Write;
@@ -76,7 +76,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let label = |&l: &u32| Some(if l == NOISE { -1 } else { i64::from(l) });
     let labels = clustering.labels.iter().map(label).collect();
     let mut columns = vec![Column::new("label", ColumnData::Integer(labels))];
-    if !args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy")) {
+    if bridged_io::format_of(&args.output)?.layout != Layout::Array {
         let ids = pool.ids.iter().cloned().map(Some).collect();
         columns.insert(0, Column::new("id", ColumnData::Text(ids)));
     }

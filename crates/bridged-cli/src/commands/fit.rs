@@ -14,8 +14,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The input pool: Parquet, Arrow, npy, CSV or TSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = format!("The input pool: {}", bridged_io::format_names()))]
     x: PathBuf,
     /// The output pool
     #[arg(long, value_name = "FILE")]

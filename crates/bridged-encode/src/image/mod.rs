@@ -1,9 +1,9 @@
 //! Photographs to vectors: [`read`] a file, [`prepare`] its pixels, run a network.
 //!
 //! ```no_run
-//! use bridged_encode::image::{Architecture, ImageEncoder, Output, read};
+//! use bridged_encode::image::{ImageEncoder, Output, efficientnet, read};
 //! let weights = std::path::Path::new("efficientnet_b0.safetensors");
-//! let encoder = ImageEncoder::open(Architecture::EfficientNetB0, weights, Output::Features)?;
+//! let encoder = ImageEncoder::open(efficientnet::B0, weights, Output::Features)?;
 //! let pictures = vec![read::open(std::path::Path::new("photos/beetle.jpg"))?];
 //! let rows = encoder.encode(&pictures);
 //! assert_eq!(rows.len(), encoder.width());
@@ -20,15 +20,15 @@ pub mod vit;
 pub use prepare::Preset;
 pub use read::Picture;
 
+use crate::entry::{EncoderOption, Made, OptionValue, Settings};
 use crate::error::finite;
 use crate::layers::{Activation, Arena, Dense, Map};
 use crate::{EncodeError, Encoder, ItemError, Weights};
-use efficientnet::EfficientNet;
 use rayon::prelude::*;
-use resnet::ResNet;
+use serde::Deserialize;
+use std::fmt::Debug;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use vit::Vit;
 
 /// What a network gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,58 +40,62 @@ pub enum Output {
     Logits,
 }
 
-/// The networks that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
-    /// EfficientNet-B0, 1280 features.
-    EfficientNetB0,
-    /// EfficientNet-Lite0, 1280 features.
-    EfficientNetLite0,
-    /// ResNet50, 2048 features.
-    ResNet50,
-    /// ViT-B/16, 768 features.
-    VitB16,
+/// A network with its weights: a prepared picture in, features or logits out.
+pub trait Network: Debug + Send + Sync {
+    /// How many numbers come out.
+    fn width(&self) -> usize;
+
+    /// Features, or logits where they were asked for, of a prepared picture.
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32>;
 }
 
-impl Architecture {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::EfficientNetB0, Self::EfficientNetLite0, Self::ResNet50, Self::VitB16];
+/// A kind of network, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Architecture {
+    /// Its name in the list of encoders.
+    pub name: &'static str,
+    /// Takes its weights out of a checkpoint; shape details and preset follow from whose names they have.
+    pub build: fn(&mut Weights, Output) -> Result<(Box<dyn Network>, Preset), EncodeError>,
+}
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::EfficientNetB0 => "efficientnet-b0",
-            Self::EfficientNetLite0 => "efficientnet-lite0",
-            Self::ResNet50 => "resnet50",
-            Self::VitB16 => "vit-b-16",
-        }
+/// The options of every network, in the list of encoders.
+pub(crate) const OPTIONS: &[EncoderOption] = &[
+    EncoderOption {
+        name: "logits",
+        about: "What the classifier says instead of what it reads",
+        default: "",
+        value: OptionValue::Flag,
+    },
+    EncoderOption {
+        name: "preset",
+        about: "How pictures are resized, cropped and normalised",
+        default: "as the origin of the weights does",
+        value: OptionValue::Choice(Preset::NAMES),
+    },
+];
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    logits: bool,
+    preset: Option<String>,
+}
+
+/// The encoder of a network with these options.
+pub(crate) fn open(architecture: Architecture, settings: &Settings, path: &Path) -> Made<[u8]> {
+    let Parameters { logits, preset } = settings.parse()?;
+    let output = if logits { Output::Logits } else { Output::Features };
+    let mut encoder = ImageEncoder::open(architecture, path, output)?;
+    if let Some(name) = preset {
+        let crop = encoder.preset.crop;
+        let fits = |(known, preset): &(&str, Preset)| *known == name && preset.crop == crop;
+        let Some((_, preset)) = Preset::ALL.into_iter().find(fits) else {
+            let need = format!("a preset that crops to {crop} pixels");
+            return Err(EncodeError::BadOption { name: "preset", need, got: name });
+        };
+        encoder.preset = preset;
     }
-}
-
-#[derive(Debug)]
-enum Network {
-    EfficientNet(EfficientNet),
-    ResNet(ResNet),
-    Vit(Vit),
-}
-
-impl From<EfficientNet> for Network {
-    fn from(net: EfficientNet) -> Self {
-        Self::EfficientNet(net)
-    }
-}
-
-impl From<ResNet> for Network {
-    fn from(net: ResNet) -> Self {
-        Self::ResNet(net)
-    }
-}
-
-impl From<Vit> for Network {
-    fn from(net: Vit) -> Self {
-        Self::Vit(net)
-    }
+    Ok(Box::new(encoder))
 }
 
 /// A network with its weights and the way its pictures are prepared.
@@ -101,7 +105,7 @@ pub struct ImageEncoder {
     /// ResNet50 from each other or from timm's, so it may be replaced (by a preset of the same crop).
     pub preset: Preset,
     architecture: Architecture,
-    network: Network,
+    network: Box<dyn Network>,
     arenas: Mutex<Vec<Arena>>, // those that no task uses now
 }
 
@@ -112,7 +116,7 @@ impl ImageEncoder {
         path: &Path,
         output: Output,
     ) -> Result<Self, EncodeError> {
-        Self::new(architecture, &mut Weights::open(path, architecture.name())?, output)
+        Self::new(architecture, &mut Weights::open(path, architecture.name)?, output)
     }
 
     /// Takes the weights of a network; shape details and preset follow from whose names they have.
@@ -121,43 +125,16 @@ impl ImageEncoder {
         w: &mut Weights,
         output: Output,
     ) -> Result<Self, EncodeError> {
-        use efficientnet::{Config, Origin};
-        let (network, preset): (Network, Preset) = match architecture {
-            Architecture::EfficientNetB0 => {
-                let package = Origin::of(w) == Origin::Package;
-                let config = if package { Config::tf_b0() } else { Config::b0() };
-                (EfficientNet::new(&config, w, output)?.into(), Preset::EFFICIENTNET)
-            }
-            Architecture::EfficientNetLite0 => {
-                let timm = Origin::of(w) == Origin::Timm;
-                let preset = if timm { Preset::TIMM_LITE } else { Preset::LITE };
-                (EfficientNet::new(&Config::lite0(), w, output)?.into(), preset)
-            }
-            Architecture::ResNet50 => {
-                (ResNet::new(&resnet::Config::resnet50(), w, output)?.into(), Preset::TORCHVISION)
-            }
-            Architecture::VitB16 => {
-                let preset = match vit::Origin::of(w) {
-                    vit::Origin::Torchvision => Preset::TORCHVISION,
-                    vit::Origin::Timm => Preset::TIMM_VIT,
-                    vit::Origin::HuggingFace => Preset::HUGGING_FACE_VIT,
-                };
-                (Vit::new(&vit::Config::b16(), w, output)?.into(), preset)
-            }
-        };
+        let (network, preset) = (architecture.build)(w, output)?;
         Ok(Self { preset, architecture, network, arenas: Mutex::default() })
     }
 
     /// How many numbers a picture becomes.
     pub fn width(&self) -> usize {
-        match &self.network {
-            Network::EfficientNet(net) => net.width(),
-            Network::ResNet(net) => net.width(),
-            Network::Vit(net) => net.width(),
-        }
+        self.network.width()
     }
 
-    /// The vectors of some pictures, (pictures, width): one picture a task, through all layers.
+    /// The vectors of some pictures, (pictures, width): one picture per task, through all layers.
     pub fn encode(&self, pictures: &[Picture]) -> Vec<f32> {
         let row = |picture| self.row(&self.preset.prepare(picture));
         pictures.par_iter().map(row).collect::<Vec<_>>().concat()
@@ -171,11 +148,7 @@ impl ImageEncoder {
     fn row(&self, x: &Map) -> Vec<f32> {
         let arenas = || self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let mut arena = arenas().pop().unwrap_or_default();
-        let row = match &self.network {
-            Network::EfficientNet(net) => net.forward(x, &mut arena),
-            Network::ResNet(net) => net.forward(x, &mut arena),
-            Network::Vit(net) => net.forward(x, &mut arena),
-        };
+        let row = self.network.forward(x, &mut arena);
         arenas().push(arena);
         row
     }
@@ -184,7 +157,7 @@ impl ImageEncoder {
 /// Pictures as the bytes of their files: while one task decodes, others are in the network.
 impl Encoder<[u8]> for ImageEncoder {
     fn name(&self) -> &'static str {
-        self.architecture.name()
+        self.architecture.name
     }
 
     fn dim(&self) -> usize {

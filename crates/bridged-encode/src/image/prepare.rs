@@ -82,6 +82,17 @@ impl Preset {
         ("hugging-face-vit", Self::HUGGING_FACE_VIT),
     ];
 
+    /// Their names.
+    pub const NAMES: &[&str] = &{
+        let mut names = [""; Self::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].0;
+            at += 1;
+        }
+        names
+    };
+
     /// The middle of the resized picture, in bytes.
     pub fn crop(&self, picture: &Picture) -> Picture {
         let (width, height) = match self.size {

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Pixels of the largest picture that is read: where Pillow calls it a decompression bomb.
 pub const MAX_PIXELS: u64 = 178_956_970;
 
-/// A picture of three bytes a pixel.
+/// A picture of three bytes per pixel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// Columns.
@@ -116,7 +116,7 @@ fn decode_other(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String>
     Ok((rgb(image), orientation))
 }
 
-/// Three bytes a pixel.
+/// Three bytes per pixel.
 fn rgb(image: DynamicImage) -> RgbImage {
     let (width, height) = (image.width(), image.height());
     let upper = |v: u16| (v >> 8) as u8;

@@ -1,15 +1,35 @@
 //! ResNet50: a stem, four stages of bottlenecks (1 × 1, 3 × 3 with the stride, 1 × 1) with shortcuts, 2048 features.
 //!
-//! Names are those of torchvision, which timm shares. Cost at 224 × 224: 4.1 billion multiply-adds.
+//! ConvNorm are those of torchvision, which timm shares. Cost at 224 × 224: 4.1 billion multiply-adds.
 //!
 //! He, Zhang, Ren, Sun: *Deep Residual Learning for Image Recognition* (2016), with the stride in the middle convolution
 //! as both packages have it.
 
-use super::Output;
-use crate::layers::fold::{Names, POINT, Window, dense};
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
+use crate::layers::load::{ConvNorm, POINT, Window, dense};
 use crate::layers::pool::{max, mean};
 use crate::layers::{Activation, Arena, Conv, Dense, Map, Padding};
 use crate::{EncodeError, Weights};
+
+/// ResNet50, 2,048 features.
+pub const RESNET50: Architecture = Architecture {
+    name: "resnet50",
+    build: |w, output| {
+        Ok((Box::new(ResNet::new(&Config::resnet50(), w, output)?), Preset::TORCHVISION))
+    },
+};
+
+/// ResNet50 in the list of encoders.
+pub const RESNET50_ENTRY: Entry = Entry {
+    name: RESNET50.name,
+    about: "ResNet-50 on ImageNet, 2,048 numbers (He et al. 2016)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`resnet50`)",
+        open: |settings, path| open(RESNET50, settings, path),
+    }),
+};
 
 /// The shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,14 +94,15 @@ impl ResNet {
     pub fn new(config: &Config, w: &mut Weights, output: Output) -> Result<Self, EncodeError> {
         let eps = config.eps;
         let window = |kernel, stride| Window { kernel, stride, padding: Padding::Symmetric };
-        let stem = Names::new("conv1", "bn1").conv(w, (3, config.stem), window(7, 2), eps)?;
+        let stem = ConvNorm::new("conv1", "bn1").conv(w, (3, config.stem), window(7, 2), eps)?;
         let mut blocks = Vec::new();
         let mut inputs = config.stem;
         for (s, &(inner, repeats)) in config.stages.iter().enumerate() {
             for i in 0..repeats {
                 let prefix = format!("layer{}.{i}", s + 1);
-                let names =
-                    |n: usize| Names::new(format!("{prefix}.conv{n}"), format!("{prefix}.bn{n}"));
+                let names = |n: usize| {
+                    ConvNorm::new(format!("{prefix}.conv{n}"), format!("{prefix}.bn{n}"))
+                };
                 let stride = if i == 0 && s > 0 { 2 } else { 1 };
                 let outputs = inner * EXPANSION;
                 let convs = [
@@ -91,7 +112,7 @@ impl ResNet {
                 ];
                 let downsample = (i == 0)
                     .then(|| {
-                        Names::new(
+                        ConvNorm::new(
                             format!("{prefix}.downsample.0"),
                             format!("{prefix}.downsample.1"),
                         )
@@ -113,9 +134,10 @@ impl ResNet {
         };
         Ok(Self { stem, blocks, classifier, features: inputs })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for ResNet {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         let stem = self.stem.forward(x, None, Activation::Relu, arena);
         let mut x = max(&stem, 3, 2, arena);
         arena.give(stem.data);
@@ -127,8 +149,7 @@ impl ResNet {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.features, Dense::outputs)
     }
 }

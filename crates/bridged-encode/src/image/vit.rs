@@ -5,10 +5,35 @@
 //!
 //! Dosovitskiy et al.: *An Image is Worth 16x16 Words* (2021).
 
-use super::Output;
-use crate::layers::fold::{dense, layer_norm, take};
+use super::{Architecture, Network, OPTIONS, Output, Preset, open};
+use crate::entry::{Construct, Entry, Reads};
+use crate::layers::load::{dense, layer_norm};
 use crate::layers::{Activation, Arena, Conv, Dense, LayerNorm, Map, Padding, attention};
 use crate::{EncodeError, Weights};
+
+/// ViT-B/16, 768 features.
+pub const B16: Architecture = Architecture {
+    name: "vit-b-16",
+    build: |w, output| {
+        let preset = match Origin::of(w) {
+            Origin::Torchvision => Preset::TORCHVISION,
+            Origin::Timm => Preset::TIMM_VIT,
+            Origin::HuggingFace => Preset::HUGGING_FACE_VIT,
+        };
+        Ok((Box::new(Vit::new(&Config::b16(), w, output)?), preset))
+    },
+};
+
+/// ViT-B/16 in the list of encoders.
+pub const B16_ENTRY: Entry = Entry {
+    name: B16.name,
+    about: "ViT-B/16 on ImageNet, 768 numbers (Dosovitskiy et al. 2021)",
+    options: OPTIONS,
+    reads: Reads::Images(Construct::Pretrained {
+        weights: "torchvision and timm publish them (`vit_b_16`)",
+        open: |settings, path| open(B16, settings, path),
+    }),
+};
 
 /// The shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +42,7 @@ pub struct Config {
     pub picture: usize,
     /// The side of a patch.
     pub patch: usize,
-    /// Numbers a token.
+    /// Numbers per token.
     pub width: usize,
     /// Numbers inside the second half of a layer.
     pub hidden: usize,
@@ -125,10 +150,10 @@ impl Origin {
         };
         let fused = match self {
             Self::Torchvision => {
-                let weight = take(w, &format!("{at}.self_attention.in_proj_weight"), &[3 * d, d])?;
+                let weight = w.take(&format!("{at}.self_attention.in_proj_weight"), &[3 * d, d])?;
                 Dense::new(
                     &weight,
-                    &take(w, &format!("{at}.self_attention.in_proj_bias"), &[3 * d])?,
+                    &w.take(&format!("{at}.self_attention.in_proj_bias"), &[3 * d])?,
                     d,
                 )
             }
@@ -138,8 +163,8 @@ impl Origin {
                 let old = ["attention.query", "attention.key", "attention.value"];
                 for third in if renamed { ["q_proj", "k_proj", "v_proj"] } else { old } {
                     let name = format!("{at}.attention.{third}");
-                    weight.extend(take(w, &format!("{name}.weight"), &[d, d])?);
-                    bias.extend(take(w, &format!("{name}.bias"), &[d])?);
+                    weight.extend(w.take(&format!("{name}.weight"), &[d, d])?);
+                    bias.extend(w.take(&format!("{name}.bias"), &[d])?);
                 }
                 Dense::new(&weight, &bias, d)
             }
@@ -219,12 +244,12 @@ impl Vit {
             (0..c.layers).map(|i| origin.layer(w, i, c)).collect();
         let layers = layers?;
         let tokens = (c.picture / c.patch).pow(2) + 1;
-        let weight = take(w, &format!("{patches}.weight"), &[c.width, 3, c.patch, c.patch])?;
-        let bias = take(w, &format!("{patches}.bias"), &[c.width])?;
+        let weight = w.take(&format!("{patches}.weight"), &[c.width, 3, c.patch, c.patch])?;
+        let bias = w.take(&format!("{patches}.bias"), &[c.width])?;
         Ok(Self {
             patches: Conv::new(&weight, &bias, c.patch, c.patch, Padding::Valid),
-            class: take(w, &class, &[1, 1, c.width])?,
-            positions: take(w, &positions, &[1, tokens, c.width])?,
+            class: w.take(&class, &[1, 1, c.width])?,
+            positions: w.take(&positions, &[1, tokens, c.width])?,
             layers,
             norm: layer_norm(w, &norm, c.width, origin.eps())?,
             classifier: match output {
@@ -234,9 +259,10 @@ impl Vit {
             config: c.clone(),
         })
     }
+}
 
-    /// Features, or logits where they were asked for, of a prepared picture of the side of the configuration.
-    pub fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
+impl Network for Vit {
+    fn forward(&self, x: &Map, arena: &mut Arena) -> Vec<f32> {
         assert_eq!(
             (x.height, x.width),
             (self.config.picture, self.config.picture),
@@ -256,8 +282,7 @@ impl Vit {
         super::classify(features, self.classifier.as_ref())
     }
 
-    /// How many numbers come out.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.classifier.as_ref().map_or(self.config.width, Dense::outputs)
     }
 }

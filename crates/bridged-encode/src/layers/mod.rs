@@ -1,6 +1,6 @@
 //! What networks are made of: dense layers, convolutions, pooling, norms and attention, for inference on one thread.
 //!
-//! Callers decide what runs in parallel: one image a task. Every layer computes a row from that row alone and in an
+//! Callers decide what runs in parallel: one image per task. Every layer computes a row from that row alone and in an
 //! order that follows from the shapes, so a result has the same bits whatever is beside it and on any number of
 //! threads. Pictures are row-major (height, width, channel).
 
@@ -8,7 +8,7 @@ pub mod attention;
 pub mod conv;
 pub mod dense;
 pub mod depthwise;
-pub mod fold;
+pub mod load;
 pub mod norm;
 pub mod pool;
 pub mod simd;
@@ -26,7 +26,7 @@ pub struct Map {
     pub height: usize,
     /// Columns.
     pub width: usize,
-    /// Numbers a pixel.
+    /// Numbers per pixel.
     pub channels: usize,
     /// The numbers, (height, width, channels).
     pub data: Vec<f32>,

@@ -92,11 +92,17 @@ impl Weights {
         Some(&self.tensors[&self.key(name)?].shape)
     }
 
-    /// Takes a tensor out, which must have that shape.
+    /// Takes a tensor out, which must have that shape and hold finite numbers.
     pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncodeError> {
         let found = self.key(name).and_then(|key| self.tensors.remove(&key));
         match found {
-            Some(t) if t.shape == shape => Ok(t.data),
+            Some(t) if t.shape == shape && t.data.iter().all(|v| v.is_finite()) => Ok(t.data),
+            Some(t) if t.shape == shape => Err(EncodeError::BadWeights {
+                path: self.path.clone(),
+                reason: format!(
+                    "`{name}` holds numbers that are not finite; the file is damaged, take another copy"
+                ),
+            }),
             Some(t) => Err(self.other(format!("`{name}` is {:?}, not {shape:?}", t.shape))),
             None => Err(self.other(format!("`{name}` is missing"))),
         }
@@ -164,6 +170,20 @@ pub(crate) mod tests {
         Weights::from_tensors("memory".into(), encoder, tensors.collect(), serde_json::Value::Null)
     }
 
+    impl Weights {
+        /// The names of all tensors, sorted.
+        pub fn names(&self) -> Vec<String> {
+            let mut names: Vec<String> = self.tensors.keys().cloned().collect();
+            names.sort_unstable();
+            names
+        }
+
+        /// Replaces the last number of a tensor.
+        pub fn spoil(&mut self, name: &str, with: f32) {
+            *self.tensors.get_mut(name).unwrap().data.last_mut().unwrap() = with;
+        }
+    }
+
     /// Writes a safetensors file with one tensor of two numbers under each name.
     pub fn save(path: &Path, names: &[&str]) {
         let bytes: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -188,6 +208,13 @@ pub(crate) mod tests {
         );
         let error = weights.take("classifier.bias", &[3]).unwrap_err().to_string();
         assert!(error.ends_with("`classifier.bias` is [2], not [3]"), "{error}");
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused_by_name() {
+        let mut w = from_memory("a test", [("x.weight".into(), vec![2], vec![1.0, f32::NAN])]);
+        let error = w.take("x.weight", &[2]).unwrap_err().to_string();
+        assert!(error.contains("`x.weight` holds numbers that are not finite"), "{error}");
     }
 
     #[test]

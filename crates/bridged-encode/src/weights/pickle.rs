@@ -245,7 +245,7 @@ impl Machine<'_> {
         format!("its pickle is damaged before byte {}: {what}", self.at)
     }
 
-    /// An unsigned number of so many bytes, the lowest first.
+    /// An unsigned number of this many bytes, the lowest first.
     fn number(&mut self, len: usize) -> Result<usize, String> {
         Ok(self.take(len)?.iter().rev().fold(0, |n, &b| n << 8 | usize::from(b)))
     }

@@ -27,7 +27,7 @@ fn survive(path: &Path, bytes: &[u8], what: &str) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let table: Result<Table, _> = read(path);
         if let Ok(table) = table {
-            let _ = table.clone().into_pool(Select { id: None, vector: Some("v") });
+            let _ = table.clone().into_pool(Select { vector: Some("v"), ..Select::default() });
             let _ = table.into_pool(Select::default());
         }
         let _ = read_pairs(path);

@@ -107,7 +107,7 @@ fn every_kind_of_cell_has_a_text_or_is_skipped() {
 #[test]
 fn gaps_and_lengths_are_told_by_row_id_when_the_column_is_used() {
     let error = |vector| {
-        let select = Select { id: None, vector: Some(vector) };
+        let select = Select { vector: Some(vector), ..Select::default() };
         let error = read(&golden("gaps.parquet")).unwrap().into_pool(select).unwrap_err();
         error.to_string().split_once("gaps.parquet`, ").unwrap().1.to_owned()
     };

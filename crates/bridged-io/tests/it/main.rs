@@ -1,5 +1,6 @@
 //! What `bridged-io` promises, through its public functions only.
 
+mod columns;
 mod damage;
 mod golden;
 mod hostile;

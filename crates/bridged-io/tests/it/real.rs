@@ -33,7 +33,7 @@ fn the_real_tables_have_the_shapes_their_readme_says() {
         }
         let table = read(&path).unwrap();
         for (side, width) in [("x", x), ("y", y)] {
-            let select = Select { id: None, vector: Some(side) };
+            let select = Select { vector: Some(side), ..Select::default() };
             let pool = table.clone().into_pool(select).unwrap();
             assert_eq!((pool.rows.rows(), pool.rows.cols()), (rows, width), "{name}");
             assert_eq!(pool.id_name.as_deref(), Some("id"));

@@ -205,7 +205,10 @@ fn our_own_csv_gives_its_vectors_back_by_name() {
         Column::new("confidence", ColumnData::Number(vec![0.5; 4])),
     ];
     write(&path, &Table::new("t", columns).unwrap()).unwrap();
-    let pool = read(&path).unwrap().into_pool(Select { id: None, vector: Some("value") }).unwrap();
+    let pool = read(&path)
+        .unwrap()
+        .into_pool(Select { vector: Some("value"), ..Select::default() })
+        .unwrap();
     assert_eq!(pool.rows, values);
     assert_eq!(pool.texts.len(), 1);
 }
@@ -222,7 +225,7 @@ fn tables_of_many_batches_keep_their_order() {
     for name in ["t.parquet", "t.arrow", "t.csv"] {
         let path = scratch.path(name);
         write(&path, &table).unwrap();
-        let select = Select { id: None, vector: Some("v") };
+        let select = Select { vector: Some("v"), ..Select::default() };
         let pool = read(&path).unwrap().into_pool(select).unwrap();
         assert!(pool.ids.iter().enumerate().all(|(i, id)| *id == i.to_string()), "{name}");
         assert!(pool.rows.data().iter().enumerate().all(|(k, &v)| v == k as f32), "{name}");

@@ -9,11 +9,11 @@ fn pick(content: &str, select: Select<'_>) -> Result<Pool, TableError> {
 }
 
 fn vector(name: &str) -> Select<'_> {
-    Select { id: None, vector: Some(name) }
+    Select { vector: Some(name), ..Select::default() }
 }
 
 fn id(name: &str) -> Select<'_> {
-    Select { id: Some(name), vector: None }
+    Select { id: Some(name), ..Select::default() }
 }
 
 #[test]

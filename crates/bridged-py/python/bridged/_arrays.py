@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from . import _native
+
 
 class Pool(NamedTuple):
     """Rows with what they are called."""
@@ -49,9 +51,11 @@ def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
     """
     table = as_table(X)
     if table is not None:
-        vectors = [name for name, column in table.items() if column.is_list]
+        vectors = [name for name, column in table.items() if column.kind == "list"]
+        if len(vectors) > 1:
+            raise ValueError(f"X has several columns of vectors: {', '.join(vectors)}; leave one")
         if vectors:
-            X = _only(vectors, table, "X").vectors()
+            X = table[vectors[0]].vectors()
         elif not hasattr(X, "__array__"):
             X = np.column_stack([column.numbers() for column in table.values()])
     # The core looks for NaN itself, in the pass that it makes anyway, and says where it is.
@@ -71,27 +75,23 @@ def as_pool(X, side: str, ids=None, estimator=None) -> Pool:
 
     A table is read as the ``bridged`` command reads a file: the vector is the list column, or all
     numeric columns; the id is ``id``, or the only column that ends in ``_id``; other columns are
-    carried along.
+    carried along. The rule itself is the core's, ``bridged::columns``.
     """
     table = as_table(X)
     if table is None:
         rows = as_rows(X, estimator=estimator)
         return Pool(rows, _texts_of(ids, len(rows), side), [], [])
-    key = _id_column(list(table)) if ids is None else None
-    rest = {name: column for name, column in table.items() if name != key}
-    vectors = [name for name, column in rest.items() if column.is_list]
-    if vectors:
-        chosen = [name for name in vectors if len(vectors) == 1 or name == side] or vectors
-        rows = as_rows(_only(chosen, table, side).vectors(), estimator=estimator)
-        names = chosen
+    columns = list(table.items())
+    kinds = [(name, column.kind) for name, column in columns]
+    key, vector, carried = _native.choose_columns(kinds, side, ids is not None)
+    names = [columns[place][0] for place in vector]
+    if table[names[0]].kind == "list":
+        rows = as_rows(table[names[0]].vectors(), estimator=estimator)
     else:
-        names = [name for name, column in rest.items() if column.is_numeric and _measures(name)]
-        if not names:
-            raise ValueError(f"{side} has no column of numbers or vectors; it has {', '.join(table)}")
         rows = _stack(X, names, table)
-    texts = [(name, column.texts()) for name, column in rest.items() if name not in names and not column.is_list]
+    texts = [(columns[place][0], columns[place][1].texts()) for place in carried]
     if key is not None:
-        ids = table[key].texts(exact=True)
+        ids = columns[key][1].ids()
     elif ids is None:
         ids = _index_of(X)
     return Pool(rows, _texts_of(ids, len(rows), side), texts, names)
@@ -109,7 +109,7 @@ def as_known(X, names: list[str], side: str, estimator=None) -> np.ndarray:
         raise ValueError(
             f"the model was fitted on the columns {_some(names)} of {side}; {_some(missing)} is not in the table"
         )
-    if table[names[0]].is_list:
+    if table[names[0]].kind == "list":
         return as_rows(table[names[0]].vectors(), estimator=estimator)
     return _stack(X, names, table)
 
@@ -124,25 +124,6 @@ def _stack(X, names, table):
         at = [known.index(name) for name in names]
         return as_rows(X if at == list(range(len(known))) else X.iloc[:, at])
     return as_rows(np.column_stack([table[name].numbers() for name in names]))
-
-
-def _only(vectors, table, side):
-    if len(vectors) > 1:
-        raise ValueError(f"{side} has several columns of vectors: {', '.join(vectors)}; leave one")
-    return table[vectors[0]]
-
-
-def _measures(name: str) -> bool:
-    return not (name == "" or name.startswith(("Unnamed: ", "__index_level_")))
-
-
-def _id_column(names):
-    if "id" in names:
-        return "id"
-    found = [n for n in names if n.lower() == "id"] or [n for n in names if n.lower().endswith("_id")]
-    if len(found) > 1:
-        raise ValueError(f"several columns could be the id: {', '.join(found)}; give the ids by name")
-    return found[0] if found else None
 
 
 def _index_of(X):
@@ -174,7 +155,9 @@ def as_list(values) -> list:
 
 
 def text_of(value) -> str:
-    """An id or a label as text: 12, 12.0 and "12" are one."""
+    """An id or a label as text, as the command writes it: 12, 12.0 and "12" are one."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     return str(value)
@@ -183,8 +166,8 @@ def text_of(value) -> str:
 class Column:
     """One column of a table, whatever library holds it."""
 
-    is_list = False
-    is_numeric = False
+    kind = "text"
+    """``text``, ``integer``, ``float``, ``bool`` or ``list`` (of numbers); whatever else is skipped."""
 
     def __init__(self, values):
         self.values = values
@@ -192,12 +175,19 @@ class Column:
     def numbers(self) -> np.ndarray:
         return np.asarray(self.values, dtype=np.float32)
 
-    def texts(self, exact=False) -> list[str]:
+    def texts(self) -> list[str]:
+        """As texts; empty where a cell is missing."""
+        return ["" if _missing(v) else text_of(v) for v in as_list(self.values)]
+
+    def ids(self) -> list[str]:
+        """As ids, which are texts or whole numbers and all there."""
         values = as_list(self.values)
-        missing = [i for i, v in enumerate(values) if v is None or v != v]
-        if exact and missing:
-            raise ValueError(f"row {missing[0]} has no id")
-        return ["" if v is None or v != v else text_of(v) for v in values]
+        for row, value in enumerate(values):
+            if _missing(value) or value == "":
+                raise ValueError(f"row {row} has no id")
+            if isinstance(value, (float, np.floating)) and not float(value).is_integer():
+                raise ValueError(f"row {row} has the id {value}; ids are texts or whole numbers")
+        return [text_of(value) for value in values]
 
     def vectors(self) -> np.ndarray:
         """Lists of one length as the rows of an array."""
@@ -211,20 +201,47 @@ class Column:
             raise ValueError("the vectors must all be there and have one length")
 
 
+def _missing(value) -> bool:
+    # pandas' NA is neither equal to itself nor different.
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _kind_of_cell(cell) -> str:
+    """What a column holds whose type does not tell, by its first cell."""
+    if isinstance(cell, (list, tuple, np.ndarray)):
+        numbers = len(cell) == 0 or isinstance(cell[0], (int, float, np.number)) and not isinstance(cell[0], bool)
+        return "list" if numbers else "lists of other things"
+    if isinstance(cell, (bool, np.bool_)):
+        return "bool"
+    return type(cell).__name__ if isinstance(cell, (bytes, dict, set)) else "text"
+
+
 class _Pandas(Column):
+    KINDS = {"f": "float", "i": "integer", "u": "integer", "b": "bool"}
+
     def __init__(self, values):
         super().__init__(values)
         kind = getattr(values.dtype, "kind", "O")
-        self.is_numeric = kind in "fiu"
-        first = next(iter(values), None) if kind == "O" else None
-        self.is_list = isinstance(first, (list, tuple, np.ndarray))
+        if kind in self.KINDS:
+            self.kind = self.KINDS[kind]
+        elif kind == "O":
+            self.kind = _kind_of_cell(next((v for v in values if v is not None), None))
 
 
 class _Polars(Column):
     def __init__(self, values):
         super().__init__(values)
-        self.is_numeric = values.dtype.is_numeric()
-        self.is_list = values.dtype.is_nested() and hasattr(values.dtype, "inner")
+        dtype = values.dtype
+        if dtype.is_integer():
+            self.kind = "integer"
+        elif dtype.is_numeric():
+            self.kind = "float"
+        elif dtype.is_nested() and hasattr(dtype, "inner") and dtype.inner.is_numeric():
+            self.kind = "list"
+        elif dtype.is_nested() or str(dtype) in ("Binary", "Object"):
+            self.kind = str(dtype)
+        elif str(dtype) == "Boolean":
+            self.kind = "bool"
 
     def vectors(self):
         if hasattr(self.values.dtype, "size") and not self.values.null_count():
@@ -234,14 +251,31 @@ class _Polars(Column):
         return self.values.explode().to_numpy().reshape(len(self.values), -1)
 
 
+def _is_number(type) -> bool:
+    import pyarrow.types as kind
+
+    return kind.is_integer(type) or kind.is_floating(type) or kind.is_decimal(type)
+
+
 class _Arrow(Column):
     def __init__(self, values):
         import pyarrow.types as kind
 
         super().__init__(values)
-        self.is_numeric = kind.is_integer(values.type) or kind.is_floating(values.type)
-        lists = (kind.is_fixed_size_list, kind.is_list, kind.is_large_list)
-        self.is_list = any(is_kind(values.type) for is_kind in lists)
+        type = values.type
+        if kind.is_dictionary(type):
+            type = type.value_type
+        is_list = any(is_kind(type) for is_kind in (kind.is_fixed_size_list, kind.is_list, kind.is_large_list))
+        if kind.is_integer(type):
+            self.kind = "integer"
+        elif _is_number(type):
+            self.kind = "float"
+        elif is_list and _is_number(type.value_type):
+            self.kind = "list"
+        elif kind.is_boolean(type):
+            self.kind = "bool"
+        elif kind.is_nested(type) or "binary" in str(type):
+            self.kind = str(type)
 
     def vectors(self):
         import pyarrow.compute

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import _native
 from ._arrays import Pool, as_list, as_table, text_of
 
 
@@ -47,12 +48,11 @@ def as_pairs(pairs, x: Pool, y: Pool, *, by_id: bool) -> np.ndarray:
 
 
 def _two_columns(names):
-    for wanted in (["x_id", "y_id"], ["x", "y"]):
-        if set(wanted) <= set(names):
-            return wanted
-    if len(names) == 2:
-        return names
-    raise ValueError(f"pairs must have two columns, an id of x and an id of y; got {', '.join(map(str, names))}")
+    found = _native.pair_columns([str(name) for name in names])
+    if found is None:
+        listed = ", ".join(map(str, names))
+        raise ValueError(f"pairs must have two columns, an id of x and an id of y; got {listed}")
+    return [names[place] for place in found]
 
 
 def _find(xs, ys, x: Pool, y: Pool) -> np.ndarray:

@@ -1,23 +1,29 @@
 //! `bridged encode`: photographs, texts and DNA to the tables that `fit` reads.
 //!
-//! [`sources`] names the items in an order that is always the same, [`work`] reads them ahead, encodes
-//! them block by block and keeps every block in a [`journal`], from which the table is made at the end.
+//! Each verb reads one kind of item; which encoders it knows, with which options, follows from the list of encoders
+//! ([`choice`]), and so does how one is made ([`encode`]). [`sources`] names the items in an order that is always the same, [`work`] reads them ahead, encodes
+//! them block by block and keeps every block in a [`resume_log`], from which the table is made at the end.
 
+mod choice;
 mod dna;
 mod images;
-mod journal;
+mod resume_log;
 mod sources;
 mod text;
+mod vocabulary;
 mod work;
 
 use crate::options::usage;
-use crate::printer::{Align, Grid, bold};
+use crate::printer::{Align, Grid, bold, count};
 use crate::progress::Talk;
 use anyhow::Result;
-use bridged_encode::{ALL, Known, Modality};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use bridged_encode::{ALL, Construct, EncodeError, Modality};
+use choice::{Choice, Kind};
+use sources::Source;
+use std::borrow::Borrow;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use work::{Task, work};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
@@ -36,7 +42,7 @@ pub enum Verb {
 pub struct Common {
     /// Where the vectors go: a Parquet table of id and vector. What is done so far is kept beside it;
     /// the same command goes on after a stop
-    #[arg(long, short, value_name = "FILE", value_parser = parquet)]
+    #[arg(long, short, value_name = "FILE", value_parser = output)]
     output: PathBuf,
     /// Stop at the first item that cannot be encoded, instead of listing it beside the output
     #[arg(long)]
@@ -69,18 +75,14 @@ pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
 
 fn list() -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let sections = [
-        ("bridged encode images", Modality::Images),
-        ("bridged encode text", Modality::Text),
-        ("bridged encode dna", Modality::Dna),
-    ];
-    for (at, (title, of)) in sections.into_iter().enumerate() {
-        writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, bold(title))?;
+    for (at, modality) in Modality::ALL.into_iter().enumerate() {
+        let title = format!("bridged encode {}", modality.name());
+        writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, bold(&title))?;
         let mut grid = Grid::new(&[("", Align::Left), ("", Align::Left)]);
-        for known in ALL.iter().filter(|known| known.of == of) {
-            grid.row(vec![known.name.into(), known.about.into()]);
-            if !known.weights.is_empty() {
-                grid.row(vec![String::new(), format!("weights: {}", known.weights)]);
+        for entry in ALL.iter().filter(|entry| entry.modality() == modality) {
+            grid.row(vec![entry.name.into(), entry.about.into()]);
+            if let Some(weights) = entry.weights() {
+                grid.row(vec![String::new(), format!("weights: {weights}")]);
             }
         }
         grid.print(&mut out)?;
@@ -88,38 +90,70 @@ fn list() -> Result<()> {
     Ok(())
 }
 
-/// The names of the encoders of one kind of item.
-fn encoders(of: Modality) -> PossibleValuesParser {
-    let known = ALL.iter().filter(move |known| known.of == of);
-    PossibleValuesParser::new(known.map(|known| PossibleValue::new(known.name).help(known.about)))
-}
-
-fn known(name: &str) -> &'static Known {
-    ALL.iter().find(|known| known.name == name).expect("clap accepts listed encoders only")
-}
-
-/// The weights that were given, or where people get them.
-fn weights<'a>(encoder: &str, given: Option<&'a Path>) -> Result<&'a Path> {
-    given.ok_or_else(|| {
-        let from = known(encoder).weights;
-        usage(format!(
-            "`{encoder}` needs its weights: give --weights with a file or folder; {from}"
-        ))
-    })
-}
-
-/// Refuses options that an encoder does not have.
-fn refuse(encoder: &str, options: &[(&str, bool)]) -> Result<()> {
-    match options.iter().find(|(_, given)| *given) {
-        Some((name, _)) => Err(usage(format!("--{name} does not apply to `{encoder}`"))),
-        None => Ok(()),
+/// Makes the encoder that was chosen and encodes what `read` gives. What is wrong with the options is said first,
+/// then what is wrong with the items, and weights are read last, as that may take a while.
+fn encode<K: Kind, T>(
+    choice: &Choice<K>,
+    task: Task<'_, T>,
+    read: impl FnOnce() -> Result<Source<T>>,
+    talk: &Talk,
+) -> Result<()>
+where
+    T: Borrow<K::Item> + Send + Sync + 'static,
+{
+    let settings = choice.settings()?;
+    match choice.construct() {
+        Construct::Plain(make) => {
+            if choice.weights.is_some() {
+                return Err(refuse(choice.entry.name, "weights"));
+            }
+            let encoder = make(&settings)?;
+            work(task, read()?, encoder.as_ref(), talk)
+        }
+        Construct::Pretrained { weights, open } => {
+            let path = choice.needed_weights(weights)?;
+            let source = read()?;
+            work(task, source, open(&settings, path)?.as_ref(), talk)
+        }
+        Construct::Vocabulary { fit, make } => {
+            let source = read()?;
+            if let Some(path) = &choice.weights {
+                choice.refuse_given("a vocabulary that was learned before", |_| true)?;
+                return work(task, source, make(vocabulary::read(path)?).as_ref(), talk);
+            }
+            let from = source.path.clone();
+            let items = source.load()?;
+            let known = items.iter().filter_map(|(_, item)| item.as_ref().ok());
+            let known: Vec<&K::Item> = known.map(Borrow::<K::Item>::borrow).collect();
+            let vocabulary = fit(&settings, &known).map_err(|error| match error {
+                EncodeError::TooManyColumns { reason } => usage(reason),
+                error => anyhow::Error::new(error).context(format!("`{}`", from.display())),
+            })?;
+            let path = task.common.output.with_extension("vocabulary.parquet");
+            vocabulary::write(&vocabulary, &path)?;
+            if !talk.quiet {
+                eprintln!(
+                    "{} words, kept in {}: give it as --weights for new items",
+                    count(vocabulary.terms.len()),
+                    path.display()
+                );
+            }
+            work(task, Source::in_memory(&from, items), make(vocabulary).as_ref(), talk)
+        }
     }
 }
 
-fn parquet(text: &str) -> Result<PathBuf, String> {
+/// The error for an option that an encoder does not have.
+fn refuse(what: &str, option: &str) -> anyhow::Error {
+    usage(format!("--{option} does not apply to `{what}`"))
+}
+
+/// A file that vectors can be written to block by block.
+fn output(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("parquet" | "pq") => Ok(path),
-        _ => Err("vectors are written as Parquet; give a name that ends in .parquet".to_string()),
+    if bridged_io::known_format(&path).is_some_and(bridged_io::Format::writes_pieces) {
+        return Ok(path);
     }
+    let known = bridged_io::extensions(bridged_io::Format::writes_pieces).join(" or ");
+    Err(format!("vectors are written block by block; give a name that ends in {known}"))
 }

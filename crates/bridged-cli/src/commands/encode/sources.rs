@@ -26,6 +26,20 @@ pub struct Source<T> {
     pub items: Box<dyn Iterator<Item = Result<Item<T>>> + Send>,
 }
 
+impl<T: Send + 'static> Source<T> {
+    /// Reads all items, in order: each with its id, and why it cannot be read if so.
+    pub fn load(self) -> Result<Vec<(String, Result<T, ItemError>)>> {
+        self.items.map(|item| item.map(|Item { id, load }| (id, load()))).collect()
+    }
+
+    /// Items that were read already.
+    pub fn in_memory(path: &Path, items: Vec<(String, Result<T, ItemError>)>) -> Self {
+        let total = items.len();
+        let items = items.into_iter().map(|(id, item)| Ok(Item { id, load: Box::new(|| item) }));
+        Self { path: path.to_path_buf(), total, items: Box::new(items) }
+    }
+}
+
 /// The pictures of a folder and of the folders in it, by their paths; or one picture.
 pub fn pictures(path: &Path, talk: &Talk) -> Result<Source<Vec<u8>>> {
     let known = |path: &Path| {
@@ -91,26 +105,33 @@ fn few(names: &[String]) -> String {
 }
 
 /// Texts of a table, or the lines of a `.txt` file.
-pub fn texts(path: &Path, columns: &Columns) -> Result<bridged_io::Texts> {
+pub fn texts(path: &Path, columns: &Columns) -> Result<Source<String>> {
     if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
-        return Ok(
-            bridged_io::read(path)?.into_texts(columns.id.as_deref(), columns.column.as_deref())?
-        );
+        return table(path, columns);
     }
     let failed = || format!("`{}` cannot be read", path.display());
     let lines = std::fs::read_to_string(path).with_context(failed)?;
-    let texts: Vec<Option<String>> =
-        lines.lines().map(|line| (!line.trim().is_empty()).then(|| line.to_string())).collect();
-    Ok(bridged_io::Texts { ids: (1..=texts.len()).map(|line| line.to_string()).collect(), texts })
+    let texts = lines.lines().map(|line| (!line.trim().is_empty()).then(|| line.to_string()));
+    let ids = (1..).map(|line: usize| line.to_string());
+    Ok(Source::in_memory(path, ids.zip(texts).map(|(id, text)| (id, present(text))).collect()))
+}
+
+/// A column of a table.
+fn table(path: &Path, columns: &Columns) -> Result<Source<String>> {
+    let table = bridged_io::read(path)?;
+    let texts = table.into_texts(columns.id.as_deref(), columns.column.as_deref())?;
+    let items = texts.ids.into_iter().zip(texts.texts.into_iter().map(present));
+    Ok(Source::in_memory(path, items.collect()))
+}
+
+fn present(text: Option<String>) -> Result<String, ItemError> {
+    text.ok_or_else(|| ItemError("there is no text".to_string()))
 }
 
 /// Sequences of a table, or of a FASTA or FASTQ file whatever its name.
 pub fn sequences(path: &Path, columns: &Columns) -> Result<Source<String>> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    if bridged_io::FORMATS.iter().any(|f| f.extensions.contains(&extension.as_str())) {
-        let table = bridged_io::read(path)?;
-        let texts = table.into_texts(columns.id.as_deref(), columns.column.as_deref())?;
-        return Ok(in_memory(path, texts));
+    if bridged_io::known_format(path).is_some() {
+        return table(path, columns);
     }
     // Once through the whole file: what is wrong with it is said before the work begins.
     let mut seen = HashMap::new();
@@ -130,14 +151,4 @@ pub fn sequences(path: &Path, columns: &Columns) -> Result<Source<String>> {
         Ok(Item { id, load: Box::new(move || Ok(sequence)) })
     });
     Ok(Source { path: path.to_path_buf(), total: seen.len(), items: Box::new(items) })
-}
-
-/// Texts that were read already, as items.
-pub fn in_memory(path: &Path, texts: bridged_io::Texts) -> Source<String> {
-    let total = texts.ids.len();
-    let items = texts.ids.into_iter().zip(texts.texts).map(|(id, text)| {
-        let load = move || text.ok_or_else(|| ItemError("there is no text".to_string()));
-        Ok(Item { id, load: Box::new(load) })
-    });
-    Source { path: path.to_path_buf(), total, items: Box::new(items) }
 }

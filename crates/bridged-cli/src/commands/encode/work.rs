@@ -4,7 +4,7 @@
 //! are in memory, however many items there are.
 
 use super::Common;
-use super::journal::{Block, Journal};
+use super::resume_log::{Block, ResumeLog};
 use super::sources::{Item, Source};
 use crate::options::usage;
 use crate::printer::{count, number, plural};
@@ -47,7 +47,7 @@ struct Loaded<T> {
 
 /// Makes room for the output, or refuses: said before anything is read or written.
 pub fn make_room(common: &Common) -> Result<()> {
-    let (output, part) = (&common.output, Journal::path_for(&common.output));
+    let (output, part) = (&common.output, ResumeLog::path_for(&common.output));
     if common.force {
         return [&part, &failed_path(output)].into_iter().try_for_each(remove);
     }
@@ -69,14 +69,14 @@ where
     T: Borrow<I> + Send + Sync,
 {
     let output = &task.common.output;
-    let part = Journal::path_for(output);
+    let part = ResumeLog::path_for(output);
     let (start, total) = (Instant::now(), source.total);
     let mut asked = json!({"bridged encode": 1, "encoder": encoder.name(), "source": source.path});
     asked
         .as_object_mut()
         .expect("made above")
         .extend(task.asked.as_object().cloned().unwrap_or_default());
-    let (mut journal, done) = Journal::open(output, &asked)?;
+    let (mut log, done) = ResumeLog::open(output, &asked)?;
     let mut items = source.items;
     for (at, id) in done.iter().enumerate() {
         let now = items.next().transpose()?.map(|item| item.id);
@@ -97,16 +97,14 @@ where
             plural(total, task.what)
         );
     }
-    encode_rest(&task, items, total - done.len(), encoder, &mut journal, talk).map_err(
-        |error| {
-            if !crate::progress::was_stopped() {
-                return error;
-            }
-            Kept(format!("what is done is in {}; the same command goes on", part.display())).into()
-        },
-    )?;
-    finish(&task, &journal, encoder)?;
-    journal.remove()?;
+    encode_rest(&task, items, total - done.len(), encoder, &mut log, talk).map_err(|error| {
+        if !crate::progress::was_stopped() {
+            return error;
+        }
+        Kept(format!("what is done is in {}; the same command goes on", part.display())).into()
+    })?;
+    finish(&task, &log, encoder)?;
+    log.remove()?;
     if !talk.quiet {
         let (dim, name) = (count(encoder.dim()), encoder.name());
         let (seconds, new) = (start.elapsed().as_secs_f64(), total - done.len());
@@ -132,7 +130,7 @@ fn encode_rest<T, I: ?Sized>(
     mut items: Box<dyn Iterator<Item = Result<Item<T>>> + Send>,
     remaining: usize,
     encoder: &dyn Encoder<I>,
-    journal: &mut Journal,
+    log: &mut ResumeLog,
     talk: &Talk,
 ) -> Result<()>
 where
@@ -160,7 +158,7 @@ where
             let block = encode(task, block?, encoder)?;
             done += block.ids.len() as u64;
             if !block.ids.is_empty() {
-                journal.append(block)?;
+                log.append(block)?;
             }
             stage.step(done)?;
         }
@@ -200,10 +198,10 @@ where
     Ok(block)
 }
 
-/// Makes the table, and the list of what is not in it, in one pass over the journal.
+/// Makes the table, and the list of what is not in it, in one pass over the log.
 fn finish<T, I: ?Sized>(
     task: &Task<'_, T>,
-    journal: &Journal,
+    log: &ResumeLog,
     encoder: &dyn Encoder<I>,
 ) -> Result<()> {
     let output = &task.common.output;
@@ -215,7 +213,7 @@ fn finish<T, I: ?Sized>(
         }
     };
     let column = task.text.as_ref().map(|t| t.column);
-    let pieces = journal.blocks()?.filter_map(|block| match block {
+    let pieces = log.blocks()?.filter_map(|block| match block {
         Ok(block) => {
             note(&block);
             let any = !block.vectors.is_empty();
@@ -232,7 +230,7 @@ fn finish<T, I: ?Sized>(
         ];
         bridged_io::write(&list, &Table::new(&list, columns)?)?;
         if let Err(TableError::NoRows { .. }) = written {
-            remove(&Journal::path_for(output))?;
+            remove(&ResumeLog::path_for(output))?;
             let (what, list) = (task.what, list.display());
             bail!("no {what} could be encoded, the first because: {first}; {list} lists all");
         }

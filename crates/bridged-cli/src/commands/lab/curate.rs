@@ -5,7 +5,7 @@ use crate::pools::{self, Columns};
 use crate::printer::{Align, Grid, bold, count, plural};
 use crate::progress::{Stages, Talk};
 use anyhow::Result;
-use bridged_io::ColumnData;
+use bridged_io::{ColumnData, Format, Layout};
 use bridged_lab::curate::coco::Classes;
 use bridged_lab::curate::{
     self, Bioscan, Coco, Curated, Density, Flickr30k, Selection, Sides, Vectors, Wit, wit,
@@ -298,10 +298,11 @@ fn coco(args: &CocoArgs, stages: &Stages) -> Result<Curated> {
 /// Whether a data set can be written there, before anything takes its time.
 fn check_output(path: &Path) -> Result<()> {
     let output = path.display();
-    let extension = path.extension().map(|e| e.to_ascii_lowercase());
-    if !extension.is_some_and(|e| ["parquet", "pq", "arrow", "feather"].iter().any(|k| e == *k)) {
+    let keeps_vectors = |format: &Format| format.layout == Layout::Columns;
+    if !bridged_io::known_format(path).is_some_and(keeps_vectors) {
+        let known = bridged_io::extensions(keeps_vectors).join(", ");
         return Err(usage(format!(
-            "--output `{output}`: a data set is a .parquet (or .arrow) file"
+            "--output `{output}`: a data set keeps vectors in columns; use one of {known}"
         )));
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());

@@ -46,12 +46,12 @@ struct Head {
 }
 
 /// The open file, locked.
-pub struct Journal {
+pub struct ResumeLog {
     path: PathBuf,
     file: File,
 }
 
-impl Journal {
+impl ResumeLog {
     /// Where the work for an output is kept.
     pub fn path_for(output: &Path) -> PathBuf {
         let mut name = output.as_os_str().to_owned();
@@ -177,25 +177,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("x.parquet");
         let asked = json!({"encoder": "kmer", "k": 5});
-        let (mut journal, done) = Journal::open(&output, &asked).unwrap();
+        let (mut log, done) = ResumeLog::open(&output, &asked).unwrap();
         assert!(done.is_empty());
-        journal.append(block(0)).unwrap();
-        journal.append(block(3)).unwrap();
-        drop(journal);
-        let path = Journal::path_for(&output);
+        log.append(block(0)).unwrap();
+        log.append(block(3)).unwrap();
+        drop(log);
+        let path = ResumeLog::path_for(&output);
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let (mut journal, done) = Journal::open(&output, &asked).unwrap();
+            let (mut log, done) = ResumeLog::open(&output, &asked).unwrap();
             assert!(done.len() % 3 == 0 && (cut < whole.len() || done.len() == 6), "{cut}");
             for first in (done.len()..6).step_by(3) {
-                journal.append(block(first)).unwrap();
+                log.append(block(first)).unwrap();
             }
-            drop(journal);
+            drop(log);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "{cut}");
         }
-        let (journal, _) = Journal::open(&output, &asked).unwrap();
-        let blocks: Vec<Block> = journal.blocks().unwrap().map(Result::unwrap).collect();
+        let (log, _) = ResumeLog::open(&output, &asked).unwrap();
+        let blocks: Vec<Block> = log.blocks().unwrap().map(Result::unwrap).collect();
         assert_eq!(blocks, [block(0), block(3)]);
         assert_eq!(blocks[0].encoded().collect::<Vec<_>>(), ["0", "2"]);
     }
@@ -204,14 +204,14 @@ mod tests {
     fn another_command_and_a_second_one_at_the_same_time_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("x.parquet");
-        let (journal, _) = Journal::open(&output, &json!({"encoder": "kmer", "k": 5})).unwrap();
-        let error = Journal::open(&output, &json!({"encoder": "kmer", "k": 5})).err().unwrap();
+        let (log, _) = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 5})).unwrap();
+        let error = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 5})).err().unwrap();
         assert!(
             error.to_string().ends_with("is being written by another `bridged encode`"),
             "{error}"
         );
-        drop(journal);
-        let error = Journal::open(&output, &json!({"encoder": "kmer", "k": 6})).err().unwrap();
+        drop(log);
+        let error = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 6})).err().unwrap();
         assert!(error.to_string().contains("`k` was 5 and is 6"), "{error}");
     }
 }

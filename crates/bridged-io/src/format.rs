@@ -1,0 +1,122 @@
+//! What a format of tables is, and which one a file has.
+
+use crate::atomic::{Sink, WriteError};
+use crate::error::TableError;
+use crate::pairs::PairsTable;
+use crate::table::Table;
+use crate::{FORMATS, Input};
+use std::io;
+use std::path::Path;
+
+/// A format of tables: its name, its files, and the functions that read and write them.
+#[derive(Debug)]
+pub struct Format {
+    /// What people call it.
+    pub name: &'static str,
+    /// The endings of its files, without the dot; the first is the usual one.
+    pub extensions: &'static [&'static str],
+    /// What it is good for, in a sentence.
+    pub about: &'static str,
+    /// What its files can hold.
+    pub layout: Layout,
+    /// With which bytes its files begin, and what such a file is called; none if they begin with anything.
+    pub(crate) beginnings: &'static [(&'static [u8], &'static str)],
+    /// Whether a file that begins with plain text cannot be one of it.
+    pub(crate) never_text: bool,
+    pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
+    pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
+    pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
+    /// Writes tables with the same columns one after the other, if the format can be written so.
+    pub(crate) write_pieces: Option<WritePieces>,
+}
+
+/// Writes a first table and those that follow it.
+pub(crate) type WritePieces = fn(
+    &mut Sink<'_>,
+    &Table,
+    &mut dyn Iterator<Item = io::Result<Table>>,
+) -> Result<(), WriteError>;
+
+/// What the files of a format can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Columns with types; a vector is one cell.
+    Columns,
+    /// Columns of text; a vector is one column per entry.
+    Text,
+    /// One array of numbers, without names.
+    Array,
+}
+
+impl Format {
+    /// Whether a table can be written piece by piece with [`crate::write_pieces`].
+    pub fn writes_pieces(&self) -> bool {
+        self.write_pieces.is_some()
+    }
+
+    /// What a file with these first bytes is called, if it is one of this format.
+    pub(crate) fn sniff(&self, head: &[u8]) -> Option<&'static str> {
+        self.beginnings.iter().find(|(start, _)| head.starts_with(start)).map(|&(_, name)| name)
+    }
+}
+
+/// The format that the extension of a file names, if it names one.
+pub fn known_format(path: &Path) -> Option<&'static Format> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
+}
+
+/// The format that the extension of a file names.
+pub fn format_of(path: &Path) -> Result<&'static Format, TableError> {
+    known_format(path).ok_or_else(|| {
+        let known = extensions(|_| true).join(", ");
+        TableError::UnknownExtension { path: path.to_path_buf(), known }
+    })
+}
+
+/// The extensions of the formats of which that holds, each with its dot.
+pub fn extensions(fits: impl Fn(&Format) -> bool) -> Vec<String> {
+    let formats = FORMATS.iter().filter(|format| fits(format));
+    formats.flat_map(|format| format.extensions).map(|e| format!(".{e}")).collect()
+}
+
+/// The names of all formats, as a list to show: `Parquet, … or TSV`.
+pub fn format_names() -> String {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_formats_share_a_name_an_extension_or_a_beginning() {
+        for (at, format) in FORMATS.iter().enumerate() {
+            for other in &FORMATS[..at] {
+                assert_ne!(format.name, other.name);
+                assert!(format.extensions.iter().all(|e| !other.extensions.contains(e)));
+                for (start, _) in format.beginnings {
+                    assert_eq!(other.sniff(start), None, "{} and {}", format.name, other.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_extension_tells_the_format_in_upper_and_lower_case() {
+        for format in FORMATS {
+            for extension in format.extensions {
+                for name in [extension.to_lowercase(), extension.to_uppercase()] {
+                    let found = known_format(Path::new(&format!("t.{name}"))).unwrap();
+                    assert_eq!(found.name, format.name);
+                }
+            }
+        }
+        assert!(known_format(Path::new("parquet")).is_none());
+        assert_eq!(format_names(), "Parquet, Arrow IPC, npy, CSV or TSV");
+    }
+}
