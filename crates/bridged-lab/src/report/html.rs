@@ -1,6 +1,6 @@
 //! The page as one HTML file that needs no network.
 
-use super::page::{Cell, Figure, Section, Table};
+use super::page::{TableCell, Figure, Section, Table};
 use super::svg::escape;
 use std::fmt::Write;
 
@@ -101,7 +101,7 @@ fn table(table: &Table) -> String {
     out
 }
 
-fn td(out: &mut String, cell: &Cell) {
+fn td(out: &mut String, cell: &TableCell) {
     let mut classes = Vec::new();
     classes.extend(cell.number.then_some("number"));
     classes.extend(cell.strong.then_some("strong"));

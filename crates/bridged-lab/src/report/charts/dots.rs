@@ -6,7 +6,7 @@ use crate::report::svg::{Anchor, Axis, Svg};
 use crate::stats::Interval;
 
 /// One row of the chart.
-pub struct Row {
+pub struct DotRow {
     pub name: String,
     /// Name, colour and estimate of each series.
     pub values: Vec<(String, Colour, Interval)>,
@@ -17,7 +17,7 @@ const RIGHT: f64 = 510.0;
 const STEP: f64 = 9.0;
 
 /// With a dashed line at `line`, the value to be held against.
-pub fn dots(rows: &[Row], line: Option<f64>, name: &str, label: &str) -> String {
+pub fn dots(rows: &[DotRow], line: Option<f64>, name: &str, label: &str) -> String {
     let top = 6.0;
     let height: f64 = rows.iter().map(|r| (r.values.len() as f64 * STEP).max(STEP) + 7.0).sum();
     let bottom = top + height;
