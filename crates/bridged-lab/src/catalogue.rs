@@ -94,7 +94,10 @@ impl Catalogue {
     }
 
     /// The data sets that a condition is for.
-    pub fn datasets_of<'a>(&'a self, condition: &'a CatalogueFile) -> impl Iterator<Item = &'a CatalogueFile> {
+    pub fn datasets_of<'a>(
+        &'a self,
+        condition: &'a CatalogueFile,
+    ) -> impl Iterator<Item = &'a CatalogueFile> {
         self.datasets.iter().filter(|dataset| condition.is_for(dataset))
     }
 
@@ -112,7 +115,9 @@ impl Catalogue {
         };
         let chosen_conditions: Vec<&CatalogueFile> = match any(conditions) {
             true => self.conditions.iter().collect(),
-            false => conditions.iter().map(|name| self.condition(name)).collect::<Result<_, _>>()?,
+            false => {
+                conditions.iter().map(|name| self.condition(name)).collect::<Result<_, _>>()?
+            }
         };
         let mut studies: Vec<NamedStudy> = Vec::new();
         for condition in chosen_conditions {
@@ -137,7 +142,11 @@ impl Catalogue {
         find(&self.conditions, "condition", name)
     }
 
-    fn study(&self, dataset: &CatalogueFile, condition: &CatalogueFile) -> Result<NamedStudy, LabError> {
+    fn study(
+        &self,
+        dataset: &CatalogueFile,
+        condition: &CatalogueFile,
+    ) -> Result<NamedStudy, LabError> {
         let path = self.folder.join("conditions").join(format!("{}.toml", condition.name));
         if !condition.is_for(dataset) {
             let names: Vec<&str> = self.datasets_of(condition).map(|d| d.name.as_str()).collect();
@@ -203,7 +212,11 @@ fn overlay(keys: &mut Table, changes: &Table) {
     }
 }
 
-fn find<'a>(parts: &'a [CatalogueFile], kind: &'static str, name: &str) -> Result<&'a CatalogueFile, LabError> {
+fn find<'a>(
+    parts: &'a [CatalogueFile],
+    kind: &'static str,
+    name: &str,
+) -> Result<&'a CatalogueFile, LabError> {
     let known = || parts.iter().map(|part| part.name.as_str());
     let found = parts.iter().find(|part| part.name == name);
     found.ok_or_else(|| LabError::unknown(kind, name, known()))
@@ -243,7 +256,9 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let dataset = |name: &str, rows: usize| {
-            format!("about = \"{name}\"\ndata = \"{name}.parquet\"\n[protocol]\nrows_per_group = {rows}\n")
+            format!(
+                "about = \"{name}\"\ndata = \"{name}.parquet\"\n[protocol]\nrows_per_group = {rows}\n"
+            )
         };
         write("datasets/digits.toml", &dataset("digits", 200));
         write("datasets/emoji.toml", &dataset("emoji", 80));
@@ -294,20 +309,16 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named_with_what_is() {
-        let error = |data: &str, condition: &str| {
-            select(&[data], &[condition]).unwrap_err().to_string()
-        };
-        assert_eq!(
-            error("digts", "base"),
-            "there is no data set `digts`; did you mean `digits`?"
-        );
+        let error =
+            |data: &str, condition: &str| select(&[data], &[condition]).unwrap_err().to_string();
+        assert_eq!(error("digts", "base"), "there is no data set `digts`; did you mean `digits`?");
         let unknown = error("digits", "random-pair");
-        assert_eq!(
-            unknown,
-            "there is no condition `random-pair`; did you mean `random-pairs`?"
-        );
+        assert_eq!(unknown, "there is no condition `random-pair`; did you mean `random-pairs`?");
         let not_for = error("digits", "tfidf");
-        assert!(not_for.ends_with("this condition is not for digits; it is for emoji"), "{not_for}");
+        assert!(
+            not_for.ends_with("this condition is not for digits; it is for emoji"),
+            "{not_for}"
+        );
     }
 
     #[test]

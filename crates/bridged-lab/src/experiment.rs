@@ -24,7 +24,7 @@
 //! seeds = 3
 //! ```
 
-use crate::{StudyCell, Contender, LabError, Protocol, Setting};
+use crate::{Contender, LabError, Protocol, Setting, StudyCell};
 use bridged::Direction;
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct Experiment {
     /// The numbers of groups, C.
     #[serde(default = "paper_groups")]
     pub groups: Vec<usize>,
-    /// The numbers of pairs a group.
+    /// The numbers of pairs per group.
     #[serde(default = "paper_pairs")]
     pub pairs: Vec<usize>,
     /// Runs of every cell.
@@ -67,7 +67,7 @@ pub struct Experiment {
     /// By how much the clusters that Bridged Clustering is told to find exceed the groups.
     #[serde(default = "no_extra_clusters")]
     pub extra_clusters: Vec<i64>,
-    /// What a prediction is held against.
+    /// What a prediction is compared with.
     #[serde(default)]
     pub truth: Truth,
     /// What `bridged lab tune` chose; its groups are left out of the scores.
@@ -92,13 +92,13 @@ pub struct Slow {
     pub methods: Vec<String>,
     /// Their numbers of groups.
     pub groups: Vec<usize>,
-    /// Their numbers of pairs a group.
+    /// Their numbers of pairs per group.
     pub pairs: Vec<usize>,
     /// Their runs of every cell.
     pub seeds: usize,
 }
 
-/// What a prediction is held against.
+/// What a prediction is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {
@@ -263,7 +263,13 @@ impl Experiment {
                 for &groups in &self.groups {
                     for &pairs in &self.pairs {
                         for &extra_clusters in &self.extra_clusters {
-                            cells.push(StudyCell { groups, pairs, setting, direction, extra_clusters });
+                            cells.push(StudyCell {
+                                groups,
+                                pairs,
+                                setting,
+                                direction,
+                                extra_clusters,
+                            });
                         }
                     }
                 }
@@ -274,11 +280,7 @@ impl Experiment {
 }
 
 /// The data set in the folder of its study, or in the folder of data sets.
-fn find_data(
-    data: &Path,
-    folder: &Path,
-    data_folder: Option<&Path>,
-) -> Result<PathBuf, LabError> {
+fn find_data(data: &Path, folder: &Path, data_folder: Option<&Path>) -> Result<PathBuf, LabError> {
     let places: Vec<PathBuf> =
         [Some(folder), data_folder].into_iter().flatten().map(|place| place.join(data)).collect();
     if let Some(found) = places.iter().find(|p| p.exists()) {

@@ -40,7 +40,7 @@ pub use contender::Contender;
 pub use dataset::Dataset;
 pub use error::LabError;
 pub use experiment::{Experiment, Slow, Truth};
-pub use protocol::{StudyCell, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, TestRows};
+pub use protocol::{Draw, Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell, TestRows};
 pub use report::Report;
 pub use results::Results;
 pub use runner::Runner;

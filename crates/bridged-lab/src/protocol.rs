@@ -103,7 +103,7 @@ pub enum Setting {
 pub struct StudyCell {
     /// C, the number of groups.
     pub groups: usize,
-    /// Pairs a group.
+    /// Pairs per group.
     pub pairs: usize,
     /// Whether test rows are visible.
     pub setting: Setting,
@@ -290,7 +290,7 @@ mod tests {
         let protocol = Protocol { split_by: SplitBy::Row, ..protocol };
         for setting in [Setting::Transductive, Setting::Inductive] {
             let draw = protocol.draw(&data, &ALL, cell(3, 2, setting), Seed(1)).unwrap();
-            // 25 rows a group: 2 pairs, 5 output only, 18 others of which 4 are unseen.
+            // 25 rows per group: 2 pairs, 5 output only, 18 others of which 4 are unseen.
             let unseen = if setting == Setting::Inductive { 4 } else { 0 };
             assert_eq!(draw.pairs.len(), 6);
             assert_eq!(draw.y.rows(), 3 * (2 + 5));

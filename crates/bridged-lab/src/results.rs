@@ -7,8 +7,8 @@
 //! | `spaces.json` | one draw in two dimensions, for the picture of both spaces |
 //! | `made.json` | with which command, release and machine |
 
-use crate::record::{self, RunLog, Outcome, RunRecord};
-use crate::{StudyCell, Experiment, LabError, Spaces};
+use crate::record::{self, Outcome, RunLog, RunRecord};
+use crate::{Experiment, LabError, Spaces, StudyCell};
 use bridged::Direction;
 use flate2::Compression;
 use flate2::write::GzEncoder;

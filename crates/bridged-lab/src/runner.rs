@@ -9,7 +9,7 @@ use crate::memory::{peak_of, start_counting};
 use crate::progress::Progress;
 use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_names};
 use crate::tune::Tuned;
-use crate::{StudyCell, Dataset, Draw, Experiment, LabError, Spaces, Truth};
+use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
 use bridged::math::distance::squared_distance;
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, Seed, Watch};
@@ -87,7 +87,8 @@ impl<'a> Runner<'a> {
     /// The first draw of the middle cell, in two dimensions.
     pub fn spaces(&self) -> Result<Option<Spaces>, LabError> {
         let cells = self.study.cells();
-        let same = |c: &&StudyCell| c.direction == cells[0].direction && c.setting == cells[0].setting;
+        let same =
+            |c: &&StudyCell| c.direction == cells[0].direction && c.setting == cells[0].setting;
         let alike: Vec<&StudyCell> = cells.iter().filter(same).collect();
         let cell = *alike[alike.len() / 2];
         // A pool without any extent has no components; then there is no picture.
@@ -95,12 +96,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs what the log does not have, on this many threads.
-    pub fn run(
-        &self,
-        log: &RunLog,
-        threads: usize,
-        watch: &dyn Watch,
-    ) -> Result<(), LabError> {
+    pub fn run(&self, log: &RunLog, threads: usize, watch: &dyn Watch) -> Result<(), LabError> {
         start_counting();
         let jobs = self.jobs(log);
         let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
@@ -152,12 +148,7 @@ impl<'a> Runner<'a> {
         self.study.protocol.draw(self.data, &self.groups, cell, self.seed(cell, run))
     }
 
-    fn carry_out(
-        &self,
-        job: &Job,
-        log: &RunLog,
-        progress: &Progress<'_>,
-    ) -> Result<(), LabError> {
+    fn carry_out(&self, job: &Job, log: &RunLog, progress: &Progress<'_>) -> Result<(), LabError> {
         let draw = self.draw(job.cell, job.run)?;
         for &m in &job.missing {
             let (name, tuning) = &self.contenders[m];
@@ -244,7 +235,7 @@ impl<'a> Runner<'a> {
         Ok(found)
     }
 
-    /// What a prediction is held against: the row's own output, or the closest output of its entity.
+    /// What a prediction is compared with: the row's own output, or the closest output of its entity.
     fn truth(&self, predicted: &Matrix, cell: StudyCell, draw: &Draw) -> Matrix {
         let (_, to) = self.data.sides(cell.direction);
         let rows = draw.test_rows.iter().enumerate().map(|(i, &row)| {

@@ -1,7 +1,7 @@
 //! One draw of a study in two dimensions: both pools on their first two principal components, with
 //! the pairs that link them.
 
-use crate::{StudyCell, Dataset, Draw};
+use crate::{Dataset, Draw, StudyCell};
 use bridged::Error;
 use bridged::math::{Matrix, MatrixRef};
 use bridged::scale::Scale;

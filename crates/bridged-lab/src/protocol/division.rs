@@ -3,7 +3,7 @@
 //! Groups come in random order; each place of the plan takes the first that is large enough. Rows of
 //! one entity fall into one part. O(groups · rows of the data set).
 
-use super::{StudyCell, Pairing, Protocol, Setting, Sizes, SplitBy};
+use super::{Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell};
 use crate::{Dataset, LabError};
 use bridged::math::Seed;
 use bridged::math::seed::Rng;

@@ -42,7 +42,7 @@ pub struct OtherStudy {
 pub enum Difference {
     /// In the vectors of a side alone.
     Encoder,
-    /// In the number of rows a group alone.
+    /// In the number of rows per group alone.
     Rows,
     /// In how rows and pairs are drawn.
     Condition,

@@ -38,7 +38,7 @@ fn table(table: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{TableCell, Figure};
+    use super::super::page::{Figure, TableCell};
     use super::*;
 
     #[test]

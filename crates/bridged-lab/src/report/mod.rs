@@ -9,8 +9,8 @@
 //! A new chart is a file in `charts/`, a new analysis a file in `sections/` and a line in the list
 //! below.
 
-mod data;
 mod charts;
+mod data;
 mod html;
 mod markdown;
 mod page;

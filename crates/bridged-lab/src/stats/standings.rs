@@ -1,7 +1,7 @@
 //! Who stands where in a study: wins, ranks and errors of every method on the draws that all of them
 //! share.
 //!
-//! Only draws on which every method has a run are compared, so that like is held against like; a run
+//! Only draws on which every method has a run are compared, so that all methods face the same draws; a run
 //! that failed counts as an error above all others. The test of a method against the first one is
 //! Wilcoxon's over those draws, corrected by Holm for the number of methods.
 
@@ -32,7 +32,7 @@ pub struct Standing {
 /// The table of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standings {
-    /// One line a method, most wins first.
+    /// One line per method, most wins first.
     pub lines: Vec<Standing>,
     /// Draws that were compared.
     pub draws: usize,

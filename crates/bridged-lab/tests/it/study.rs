@@ -2,7 +2,7 @@
 
 use bridged::math::{Event, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sizes};
-use bridged_lab::record::{self, RunLog, RunKey, Outcome, RunRecord};
+use bridged_lab::record::{self, Outcome, RunKey, RunLog, RunRecord};
 use bridged_lab::tune::{self, Tuned};
 use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ten groups of thirty rows, two rows an entity.
+/// Ten groups of thirty rows, two rows per entity.
 fn data() -> Dataset {
     let mixture = Mixture { classes: 10, separation: 12.0, ..Mixture::default() };
     let sizes = Sizes { x: 10, y: 10, test: 300, pairs: Pairs::Stratified(1) };
@@ -40,7 +40,7 @@ fn study(text: &str) -> Experiment {
     Experiment::parse_file(&path).unwrap()
 }
 
-/// Runs on so many threads and gives the runs in the order of their keys, without their times.
+/// Runs on this many threads and gives the runs in the order of their keys, without their times.
 fn run(study: &Experiment, data: &Dataset, path: &Path, threads: usize) -> Vec<RunRecord> {
     let runner = Runner::new(study, data).unwrap();
     runner.run(&RunLog::open(path).unwrap(), threads, &Silent).unwrap();

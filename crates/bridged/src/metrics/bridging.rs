@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn the_rate_weights_classes_by_their_input_rows() {
         // Class 0 has 6 of 8 input rows but 1 of 2 output rows; its link is wrong.
-        let x = LabelledRows { labels: &[0, 0, 0, 0, 0, 0, 1, 1], classes: &[0, 0, 0, 0, 0, 0, 1, 1] };
+        let x =
+            LabelledRows { labels: &[0, 0, 0, 0, 0, 0, 1, 1], classes: &[0, 0, 0, 0, 0, 0, 1, 1] };
         let y = LabelledRows { labels: &[0, 1], classes: &[0, 1] };
         let score = bridging(x, y, &some(&[1, 1])).unwrap();
         assert_eq!((score.accuracy, score.epsilon_b, score.by_majority), (0.5, 0.75, 0.5));

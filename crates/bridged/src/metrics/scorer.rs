@@ -107,11 +107,13 @@ mod tests {
         let truth = Matrix::from_rows(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 9.0], [7.0, 1.0]]);
         let wrong = Matrix::from_rows(&[[1.0f32, 2.0], [3.0, 6.0], [5.0, 9.0], [7.0, 3.0]]);
         let predicted = if right { &truth } else { &wrong };
-        let predictions =
-            Predictions::new(predicted.view(), truth.view(), Rows::All).unwrap();
+        let predictions = Predictions::new(predicted.view(), truth.view(), Rows::All).unwrap();
         let references = [vec!["a dog runs on the beach"], vec!["two tall men talk"]];
-        let retrieved =
-            if right { ["a dog runs on the beach", "two tall men talk"] } else { ["a dog runs on the snow", "two men talk"] };
+        let retrieved = if right {
+            ["a dog runs on the beach", "two tall men talk"]
+        } else {
+            ["a dog runs on the snow", "two men talk"]
+        };
         let texts = Texts { retrieved: &retrieved, references: &references };
         let classes = [0, 0, 1, 1, 2, 2];
         let labels = if right { classes } else { [0, 0, 1, 2, 2, 2] };

@@ -100,7 +100,12 @@ fn print(runs: &[RunRecord], study: &Experiment, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn print_table(table: &Standings, runs: &[&RunRecord], first: &str, out: &mut dyn Write) -> Result<()> {
+fn print_table(
+    table: &Standings,
+    runs: &[&RunRecord],
+    first: &str,
+    out: &mut dyn Write,
+) -> Result<()> {
     let against = format!("p against {first}");
     let mut grid = Grid::new(&[
         ("method", Align::Left),
@@ -129,7 +134,7 @@ fn print_table(table: &Standings, runs: &[&RunRecord], first: &str, out: &mut dy
     Ok(())
 }
 
-/// Seconds of one thread to fit and predict, a run.
+/// Seconds of one thread to fit and predict, per run.
 fn mean_seconds(runs: &[&RunRecord], method: &str) -> f64 {
     let seconds: Vec<f64> = runs
         .iter()

@@ -24,7 +24,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     low + (place - place.floor()) * (high - low)
 }
 
-/// With a dashed line at `line`, the value to be held against.
+/// With a dashed line at `line`, the value to compare with.
 pub fn boxes(rows: &[BoxRow], line: Option<f64>, name: &str, label: &str) -> String {
     let height: f64 = rows.iter().map(|r| r.boxes.len() as f64 * BAND + 6.0).sum();
     let top = 6.0;

@@ -1,9 +1,9 @@
 //! Bridging accuracy by the number of groups and of pairs.
 
 use crate::Setting;
-use crate::report::data::{ReportData, Part, mean, metric};
 use crate::report::charts::heat::{Heat, heat};
-use crate::report::page::{TableCell, Figure, Section, Table};
+use crate::report::data::{Part, ReportData, mean, metric};
+use crate::report::page::{Figure, Section, Table, TableCell};
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let mut panels = Vec::new();

@@ -2,9 +2,11 @@
 //! beats the first.
 
 use crate::Setting;
-use crate::report::data::{ReportData, Part, better, mean, metric, range, relative, scores, setting_name};
 use crate::report::charts::dots::{DotRow, dots};
-use crate::report::page::{TableCell, Colour, Figure, Table, percent};
+use crate::report::data::{
+    Part, ReportData, better, mean, metric, range, relative, scores, setting_name,
+};
+use crate::report::page::{Colour, Figure, Table, TableCell, percent};
 use crate::stats::Interval;
 use bridged::Direction;
 
@@ -67,9 +69,8 @@ fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
     let best = standings.lines.iter().map(|l| l.error).fold(f64::INFINITY, f64::min);
     for name in names {
         let Some(line) = standings.lines.iter().find(|l| l.method == *name) else { continue };
-        let of_clusters = |key: &str| {
-            TableCell::value(mean(part.of(name), |r| metric(r, key)).map(|i| i.value))
-        };
+        let of_clusters =
+            |key: &str| TableCell::value(mean(part.of(name), |r| metric(r, key)).map(|i| i.value));
         let error: Option<Interval> = mean(part.of(name), relative);
         table.row(vec![
             part.full_label().into(),
@@ -78,9 +79,9 @@ fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
             error.map_or(String::new(), range).into(),
             match line.p {
                 None => TableCell::number(""),
-                Some(_) => {
-                    TableCell::number(better(&part.runs, names[0], name).map_or("–".into(), percent))
-                }
+                Some(_) => TableCell::number(
+                    better(&part.runs, names[0], name).map_or("–".into(), percent),
+                ),
             },
             TableCell::number(format!("{:.2}", line.rank)),
             TableCell::number(line.p.map_or(String::new(), super::wins::p_value)),

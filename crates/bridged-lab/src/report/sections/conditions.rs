@@ -2,9 +2,9 @@
 
 use crate::Results;
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, Difference, DatasetResults, mean, methods, range, relative};
 use crate::report::charts::dots::{DotRow, dots};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table};
+use crate::report::data::{DatasetResults, Difference, ReportData, mean, methods, range, relative};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use std::collections::HashSet;
 
 /// Methods that are followed through the conditions, where they ran.

@@ -1,9 +1,9 @@
 //! Seconds and memory of every method.
 
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, mean, methods, scores};
 use crate::report::charts::boxes::{BoxRow, boxes};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table};
+use crate::report::data::{ReportData, mean, methods, scores};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let seconds = |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds);

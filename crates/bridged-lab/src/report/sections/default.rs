@@ -4,9 +4,9 @@
 use crate::contender::{DEFAULT, PAPER, POSTERIOR, POSTERIOR_KMEANS};
 use crate::record::RunRecord;
 use crate::report::data::{
-    ReportData, Difference, DatasetResults, better, field, methods, parts, quick_methods, relative,
+    DatasetResults, Difference, ReportData, better, field, methods, parts, quick_methods, relative,
 };
-use crate::report::page::{TableCell, Figure, Section, Table, digits, percent};
+use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
 use crate::stats::standings;
 
 const VARIANTS: [&str; 3] = [DEFAULT, POSTERIOR, POSTERIOR_KMEANS];
@@ -16,7 +16,8 @@ const RIVALS: [&str; 3] = [PAPER, "bridged-soft", "eot"];
 const HARM: f64 = 1.05;
 
 pub fn section(data: &ReportData) -> Option<Section> {
-    let figures: Vec<Figure> = VARIANTS.iter().filter_map(|variant| figure(data, variant)).collect();
+    let figures: Vec<Figure> =
+        VARIANTS.iter().filter_map(|variant| figure(data, variant)).collect();
     (!figures.is_empty()).then(|| Section {
         id: "default",
         title: "The posterior bridge, draw by draw".into(),
@@ -92,7 +93,8 @@ struct Tally {
 impl Tally {
     /// The sums, and the method with the most wins beside this variant.
     fn of(runs: &[&RunRecord], variant: &'static str) -> (Self, String) {
-        let mut ours: Vec<&RunRecord> = runs.iter().copied().filter(|r| r.method == variant).collect();
+        let mut ours: Vec<&RunRecord> =
+            runs.iter().copied().filter(|r| r.method == variant).collect();
         ours.sort_by_key(|r| part(r));
         let sum = |of: &[&RunRecord]| of.iter().filter_map(|r| relative(r)).sum::<f64>();
         let means = ours.chunk_by(|a, b| part(a) == part(b)).map(|p| sum(p) / p.len() as f64);

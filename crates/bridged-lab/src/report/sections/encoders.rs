@@ -1,9 +1,9 @@
 //! The same rows seen through other encoders.
 
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, Difference, mean, methods, metric, parts, range, relative};
 use crate::report::charts::dots::{DotRow, dots};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table};
+use crate::report::data::{Difference, ReportData, mean, methods, metric, parts, range, relative};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use crate::{Experiment, Results};
 
 const FOLLOWED: [&str; 5] = ["bridged", "bridged-posterior", "bridged-soft", "eot", "knn"];
@@ -21,7 +21,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
     ]);
     let mut panels = Vec::new();
     for set in &data.sets {
-        let others = set.others.iter().filter(|o| o.kind == Difference::Encoder).map(|o| &o.results);
+        let others =
+            set.others.iter().filter(|o| o.kind == Difference::Encoder).map(|o| &o.results);
         let all: Vec<&Results> = [&set.main].into_iter().chain(others).collect();
         if all.len() < 2 {
             continue;

@@ -1,9 +1,9 @@
-//! How errors are distributed, by the number of pairs a group.
+//! How errors are distributed, by the number of pairs per group.
 
 use crate::Setting;
-use crate::report::data::{ReportData, Part, field, mean, metric, range, relative, setting_name};
 use crate::report::charts::boxes::{BoxRow, boxes, summary};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table, digits};
+use crate::report::data::{Part, ReportData, field, mean, metric, range, relative, setting_name};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits};
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let featured = data.featured();
@@ -68,7 +68,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
     })
 }
 
-/// One row a method, one column an experiment: the mean error over all draws that a method ran on.
+/// One row per method, one column per experiment: the mean error over all draws that a method ran on.
 fn means(data: &ReportData, parts: &[Part<'_>], setting: Setting) -> Option<Figure> {
     let columns = ["method".to_string()].into_iter().chain(parts.iter().map(Part::label));
     let mut table = Table::new(columns);
@@ -102,7 +102,8 @@ fn rows(part: &Part<'_>, featured: &[&'static str]) -> Vec<BoxRow> {
     pairs.sort_unstable();
     pairs.dedup();
     let there = part.methods();
-    let featured: Vec<&'static str> = featured.iter().copied().filter(|h| there.contains(h)).collect();
+    let featured: Vec<&'static str> =
+        featured.iter().copied().filter(|h| there.contains(h)).collect();
     let baselines = field("", &there).into_iter().skip(1);
     let colour = |m: &str| match featured.iter().position(|h| *h == m) {
         Some(at) => Colour::nth(at),

@@ -2,8 +2,8 @@
 
 use crate::Setting;
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, Part, mean, relative};
-use crate::report::page::{TableCell, Figure, Section, Table, digits};
+use crate::report::data::{Part, ReportData, mean, relative};
+use crate::report::page::{Figure, Section, Table, TableCell, digits};
 use crate::stats::spearman;
 use bridged::Direction;
 
@@ -39,7 +39,8 @@ fn settings(data: &ReportData, variant: &str) -> Option<Figure> {
     for part in &seen {
         let same = |p: &&Part<'_>| p.data == part.data && p.direction == part.direction;
         let Some(other) = unseen.iter().find(same) else { continue };
-        let (Some(a), Some(b)) = (mean(part.of(variant), relative), mean(other.of(variant), relative))
+        let (Some(a), Some(b)) =
+            (mean(part.of(variant), relative), mean(other.of(variant), relative))
         else {
             continue;
         };

@@ -2,9 +2,9 @@
 
 use crate::Results;
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, Difference, mean, methods, scores};
 use crate::report::charts::curves::{Curve, curves};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table};
+use crate::report::data::{Difference, ReportData, mean, methods, scores};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use crate::stats::line;
 
 const FOLLOWED: [&str; 6] = ["bridged", "bridged-posterior", "eot", "fused-gw", "gw", "laprls"];
@@ -67,6 +67,7 @@ fn point(results: &Results, method: &str) -> Option<(f64, f64)> {
     let p = &results.study.protocol;
     let largest = results.runs.iter().map(|r| r.cell.groups).max()?;
     let runs = results.runs.iter().filter(|r| r.method == method && r.cell.groups == largest);
-    let seconds = mean(runs, |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?.value;
+    let seconds =
+        mean(runs, |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?.value;
     Some(((largest * p.rows_per_group) as f64, seconds))
 }

@@ -2,14 +2,13 @@
 
 use crate::record::Outcome;
 use crate::report::data::ReportData;
-use crate::report::page::{TableCell, Figure, Section, Table};
+use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::results::Results;
 use std::collections::BTreeMap;
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let all = || {
-        data
-            .sets
+        data.sets
             .iter()
             .flat_map(|s| [&s.main].into_iter().chain(s.others.iter().map(|o| &o.results)))
     };

@@ -1,7 +1,7 @@
 //! What was studied, and the answer in one table.
 
 use crate::report::data::{ReportData, mean, range, relative};
-use crate::report::page::{TableCell, Figure, Section, Table};
+use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::{Pairing, Sizes};
 use std::collections::HashSet;
 

@@ -2,13 +2,13 @@
 
 use crate::Setting;
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, metric, relative, setting_name};
 use crate::report::charts::scatter::{Point, scatter};
-use crate::report::page::{TableCell, Colour, Figure, Section, Table, digits};
+use crate::report::data::{ReportData, metric, relative, setting_name};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits};
 use crate::stats::{Correlation, pearson, spearman};
 use bridged::Direction;
 
-/// What is held against what.
+/// Two numbers of a run that are plotted against each other.
 struct Pairing {
     caption: &'static str,
     names: (&'static str, &'static str),
@@ -116,5 +116,12 @@ fn row(table: &mut Table, label: &str, points: &[Point]) {
     };
     let [r, r_range] = cells(pearson(&x, &y));
     let [s, s_range] = cells(spearman(&x, &y));
-    table.row(vec![label.into(), TableCell::number(points.len().to_string()), r, r_range, s, s_range]);
+    table.row(vec![
+        label.into(),
+        TableCell::number(points.len().to_string()),
+        r,
+        r_range,
+        s,
+        s_range,
+    ]);
 }

@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::record::recorded_names;
-use crate::report::data::{ReportData, mean, metric};
+use crate::report::data::{ReportData, metric};
 use crate::report::page::{Figure, Section, Table, TableCell};
 use bridged::metrics;
 
@@ -24,8 +24,10 @@ pub fn section(data: &ReportData) -> Option<Section> {
                 TableCell::number(part.of(method).count().to_string()),
             ];
             row.extend(names.iter().map(|name| {
-                let value = mean(part.of(method), |run| metric(run, name));
-                TableCell::value(value.map(|interval| interval.value))
+                let values: Vec<f64> =
+                    part.of(method).filter_map(|run| metric(run, name)).collect();
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                TableCell::value((!values.is_empty()).then_some(mean))
             }));
             table.row(row);
         }

@@ -1,8 +1,8 @@
 //! Both spaces in two dimensions with the pairs drawn as links.
 
-use crate::report::data::ReportData;
 use crate::report::charts::spaces::spaces;
-use crate::report::page::{TableCell, Colour, Figure, Section, Table};
+use crate::report::data::ReportData;
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();

@@ -1,9 +1,9 @@
 //! Wins setting by setting: one bar for each number of groups and of pairs.
 
 use crate::record::RunRecord;
-use crate::report::data::{ReportData, Part, colours, field, relative};
 use crate::report::charts::bars::{Bar, bars};
-use crate::report::page::{TableCell, Colour, Figure, SERIES, Section, Table, percent};
+use crate::report::data::{Part, ReportData, colours, field, relative};
+use crate::report::page::{Colour, Figure, SERIES, Section, Table, TableCell, percent};
 use crate::stats::win_shares;
 use crate::{Setting, StudyCell};
 use std::collections::BTreeMap;
@@ -23,7 +23,9 @@ pub fn section(data: &ReportData) -> Option<Section> {
             *sums.entry(method).or_default() += share;
         }
         let mut order: Vec<&str> = sums.keys().copied().collect();
-        order.sort_by(|a, b| (*b == variant).cmp(&(*a == variant)).then(sums[b].total_cmp(&sums[a])));
+        order.sort_by(|a, b| {
+            (*b == variant).cmp(&(*a == variant)).then(sums[b].total_cmp(&sums[a]))
+        });
         let palette = colours(&order[..order.len().min(SERIES - 1)]);
         let colour = |m: &str| palette.iter().find(|p| p.0 == m).map_or(Colour::Other, |p| p.1);
 

@@ -1,8 +1,8 @@
 //! The win tables: who has the smallest error how often.
 
 use crate::Setting;
-use crate::report::data::{ReportData, Part, field, setting_name};
-use crate::report::page::{TableCell, Figure, Section, Table, digits, percent};
+use crate::report::data::{Part, ReportData, field, setting_name};
+use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
 use crate::stats::Standings;
 
 pub fn section(data: &ReportData) -> Option<Section> {
@@ -43,7 +43,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
     })
 }
 
-/// One row an experiment, one column a method.
+/// One row per experiment, one column per method.
 fn wins(
     parts: &[Part<'_>],
     methods: impl Fn(&Part<'_>) -> Vec<&'static str>,
@@ -59,7 +59,8 @@ fn wins(
     for part in parts {
         let Some(standings) = part.standings(&methods(part)) else { continue };
         let best = standings.lines.iter().map(|l| l.wins.value).fold(0.0, f64::max);
-        let mut row = vec![TableCell::from(part.label()), TableCell::number(standings.draws.to_string())];
+        let mut row =
+            vec![TableCell::from(part.label()), TableCell::number(standings.draws.to_string())];
         row.extend(names.iter().map(|name| {
             let Some(line) = standings.lines.iter().find(|l| l.method == *name) else {
                 return TableCell::number("–");
