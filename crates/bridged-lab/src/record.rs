@@ -35,7 +35,7 @@ pub struct RunRecord {
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Its scores.
-    RunScores(Box<RunScores>),
+    Scores(Box<RunScores>),
     /// Why there are none.
     Failed(String),
 }
