@@ -230,7 +230,7 @@ fn read_parts(folder: &Path) -> Result<Vec<CatalogueFile>, LabError> {
     })?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "toml"));
-    paths.sort();
+    paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     if paths.is_empty() {
         return Err(bad("holds no TOML file"));
     }

@@ -144,7 +144,9 @@ mod tests {
             extra_clusters: 0,
         };
         let outcome = if mse.is_finite() {
-            Outcome::Scores(Box::new(RunScores { mse, mse_of_mean: 2.0, ..RunScores::default() }))
+            let metrics = [("mse".to_string(), Some(mse))].into();
+            let scores = RunScores { metrics, mse_of_mean: 2.0, ..RunScores::default() };
+            Outcome::Scores(Box::new(scores))
         } else {
             Outcome::Failed("no".into())
         };
