@@ -5,7 +5,7 @@ use crate::support::*;
 use bridged::bridge::LinkStatus;
 use bridged::cluster::{ClusterSpec, Clusterer};
 use bridged::math::{Matrix, Seed, Silent};
-use bridged::metrics::{Side, bridging};
+use bridged::metrics::{LabelledRows, bridging};
 use bridged::synth::{Mixture, Pairs};
 use bridged::{BridgedClustering, Direction, PairRows, Preset, Problem, Source, Status};
 
@@ -187,8 +187,8 @@ fn reversed_bridging_accuracy_is_not_scored_with_the_forward_truth_or_its_invers
         }
         // Scored against the forward truth, as the published code does, it would often be wrong.
         let (sx, sy) = (
-            Side { labels: model.x().labels(), classes: &classes },
-            Side { labels: model.y().labels(), classes: &classes },
+            LabelledRows { labels: model.x().labels(), classes: &classes },
+            LabelledRows { labels: model.y().labels(), classes: &classes },
         );
         let links = model.regressor(Direction::Reverse).bridge().best();
         let rescored = bridging(sy, sx, &links).unwrap();
