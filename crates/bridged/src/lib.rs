@@ -55,6 +55,7 @@ mod leave_one_out;
 mod method;
 pub mod metrics;
 mod model;
+#[cfg(feature = "persist")]
 mod persist;
 mod problem;
 pub mod refine;
@@ -74,9 +75,11 @@ pub use evaluate::{Agreement, Evaluation, Latent, Scores};
 pub use leave_one_out::LeaveOneOut;
 pub use method::{Method, MethodError, Predictor};
 pub use model::{BridgedModel, Direction, Neighbor, Prediction};
-pub use persist::VERSION as MODEL_VERSION;
 pub use problem::{Pairs, Problem};
 pub use route::{Answer, Route, Source};
 pub use side::{Names, Side, TextColumn};
 pub use spec::{BridgedClustering, KeepRows, PairRows, SideSpec, Uncovered};
 pub use verdict::{Contradiction, Grade, Verdict};
+
+/// The newest model format that this release reads, and the one that it writes.
+pub const MODEL_VERSION: u32 = 2;

@@ -18,7 +18,6 @@ mod read;
 mod side;
 mod write;
 
-use crate::Error;
 use crate::blur::Members;
 use crate::bridge::{Bridge, PairVote, Reading, Votes};
 use crate::leave_one_out::LeaveOneOut;
@@ -28,15 +27,13 @@ use crate::residual::Residual;
 use crate::route::{Answer, Route};
 use crate::side::Side;
 use crate::spec::BridgedClustering;
+use crate::{Error, MODEL_VERSION as VERSION};
 use bridged_math::Seed;
 use read::Reader;
 use serde::{Deserialize, Serialize};
 use side::SideHeader;
 use std::path::Path;
 use write::Writer;
-
-/// The newest model format that this release reads, and the one that it writes.
-pub const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {

@@ -5,6 +5,7 @@ mod bridges;
 mod conformance;
 mod facts;
 mod model;
+#[cfg(feature = "persist")]
 mod persist;
 mod posterior;
 mod support;
