@@ -25,9 +25,9 @@ else
     echo "the weights of the encoders cannot be fetched: tests that need them are skipped" >&2
 fi
 
-cargo test
+cargo test --locked
 
 # The dev profile and the same target directory: little is compiled twice.
 CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --config-settings=build-args=--profile=dev '.[test]'
+    --config-settings='build-args=--profile=dev --locked' '.[test]'
 BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest

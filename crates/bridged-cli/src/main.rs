@@ -43,11 +43,13 @@ enum Command {
     /// Score a model on rows whose partners are known
     Evaluate(commands::evaluate::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
+    #[cfg(feature = "encode")]
     #[command(subcommand)]
     Encode(commands::encode::Verb),
     /// Cluster one table on its own
     Cluster(commands::cluster::Args),
     /// Study methods on paired data: make data sets, run studies, search parameters
+    #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(commands::lab::Verb),
     /// List every clustering, bridge, baseline, encoder, metric and format by name
@@ -74,8 +76,10 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args, &talk),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
+        #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),
+        #[cfg(feature = "lab")]
         Command::Lab(verb) => commands::lab::run(&verb, &talk),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => {

@@ -4,16 +4,16 @@
 //! from slices of the columns. Vectors become `FixedSizeList<Float32>`.
 
 use crate::atomic::WriteError;
+use crate::convert::{doubles, integers, push_texts, singles, unpack};
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::VectorBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::UInt64Type;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch,
-    StringArray,
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, GenericListViewArray,
+    Int64Array, OffsetSizeTrait, RecordBatch, StringArray,
 };
 use arrow_buffer::NullBuffer;
-use arrow_cast::{can_cast_types, cast};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -88,28 +88,20 @@ fn fill_for(kind: &DataType) -> Fill {
         kind if kind.is_integer() => Fill::Integer(Vec::new()),
         kind if kind.is_numeric() => Fill::Number(Vec::new()),
         D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Boolean | D::Null => Fill::Text(Vec::new()),
-        kind if kind.is_temporal() && can_cast_types(kind, &D::Utf8) => Fill::Text(Vec::new()),
+        kind if kind.is_temporal() => Fill::Text(Vec::new()),
         kind => Fill::Other(kind.to_string()),
     }
 }
 
 impl Fill {
     fn push(&mut self, array: &ArrayRef, expected: usize) -> Result<(), ArrowError> {
-        let plain = match array.data_type() {
-            DataType::Dictionary(_, values) => cast(array, values)?,
-            DataType::RunEndEncoded(_, values) => cast(array, values.data_type())?,
-            _ => Arc::clone(array),
-        };
+        let plain = unpack(array)?;
         match self {
             Self::Vector(builder) => push_lists(builder, &plain, expected)?,
             Self::Number(out) => {
-                let cells = cast(&plain, &DataType::Float64)?;
-                let cells = cells.as_primitive::<Float64Type>();
-                out.extend(cells.iter().map(|v| v.unwrap_or(f64::NAN)));
+                out.extend(doubles(&plain)?.iter().map(|v| v.unwrap_or(f64::NAN)));
             }
-            Self::Integer(out) => {
-                out.extend(cast(&plain, &DataType::Int64)?.as_primitive::<Int64Type>().iter());
-            }
+            Self::Integer(out) => out.extend(integers(&plain)?.iter()),
             Self::Unsigned(out) => out.extend(plain.as_primitive::<UInt64Type>().iter()),
             Self::Text(out) => push_texts(out, &plain)?,
             Self::Other(_) => {}
@@ -137,10 +129,9 @@ impl Fill {
 
 /// A gap inside a list becomes NaN; what `f32` cannot hold becomes infinite.
 fn floats(values: &ArrayRef) -> Result<Float32Array, ArrowError> {
-    let cells = cast(values, &DataType::Float32)?;
-    let cells = cells.as_primitive::<Float32Type>();
+    let cells = singles(values)?;
     if cells.null_count() == 0 {
-        return Ok(cells.clone());
+        return Ok(cells);
     }
     Ok(cells.iter().map(|v| v.unwrap_or(f32::NAN)).collect::<Vec<f32>>().into())
 }
@@ -179,13 +170,9 @@ fn push_lists(
             let offsets = lists.offsets().iter().map(|&o| o as usize).collect();
             push_offset_lists(builder, offsets, lists.values(), lists.nulls(), expected)?;
         }
-        DataType::ListView(item) => {
-            let lists = cast(array, &DataType::List(Arc::clone(item)))?;
-            push_lists(builder, &lists, expected)?;
-        }
-        DataType::LargeListView(item) => {
-            let lists = cast(array, &DataType::LargeList(Arc::clone(item)))?;
-            push_lists(builder, &lists, expected)?;
+        DataType::ListView(_) => push_list_views(builder, array.as_list_view::<i32>(), expected)?,
+        DataType::LargeListView(_) => {
+            push_list_views(builder, array.as_list_view::<i64>(), expected)?;
         }
         other => return Err(ArrowError::SchemaError(format!("{other} is not a list"))),
     }
@@ -214,18 +201,21 @@ fn push_offset_lists(
     Ok(())
 }
 
-fn push_texts(out: &mut Vec<Option<String>>, array: &ArrayRef) -> Result<(), ArrowError> {
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    match array.data_type() {
-        DataType::Utf8 => out.extend(array.as_string::<i32>().iter().map(owned)),
-        DataType::LargeUtf8 => out.extend(array.as_string::<i64>().iter().map(owned)),
-        DataType::Utf8View => out.extend(array.as_string_view().iter().map(owned)),
-        // The names of time zones need a data base that is not built in; the instant is the same.
-        DataType::Timestamp(unit, Some(_)) => {
-            let utc = cast(array, &DataType::Timestamp(*unit, Some("+00:00".into())))?;
-            out.extend(cast(&utc, &DataType::Utf8)?.as_string::<i32>().iter().map(owned));
+fn push_list_views<O: OffsetSizeTrait>(
+    builder: &mut VectorBuilder,
+    lists: &GenericListViewArray<O>,
+    expected: usize,
+) -> Result<(), ArrowError> {
+    let values = floats(lists.values())?;
+    for i in 0..lists.len() {
+        if lists.is_null(i) {
+            builder.push_null();
+        } else {
+            let start = lists.value_offset(i).as_usize();
+            let row = &values.values()[start..start + lists.value_size(i).as_usize()];
+            builder.expect_rows(expected, row.len());
+            builder.push(row);
         }
-        _ => out.extend(cast(array, &DataType::Utf8)?.as_string::<i32>().iter().map(owned)),
     }
     Ok(())
 }

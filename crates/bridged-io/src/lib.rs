@@ -35,6 +35,7 @@
 mod arrow;
 pub mod atomic;
 mod batches;
+mod convert;
 mod delimited;
 pub mod error;
 mod format;

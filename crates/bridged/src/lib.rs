@@ -58,6 +58,7 @@ mod kept;
 mod method;
 pub mod metrics;
 mod model;
+#[cfg(feature = "persist")]
 mod persist;
 mod predict;
 mod problem;
@@ -75,7 +76,6 @@ pub use fit::local_map::{Anchor, LocalMap};
 pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};
 pub use model::{BridgedModel, Direction};
-pub use persist::VERSION as MODEL_VERSION;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };
@@ -84,3 +84,6 @@ pub use settings::{
     Alpha, BridgedClustering, KeepRows, PairRows, Preset, Refine, RefineKind, SideSpec, Uncovered,
 };
 pub use side::{Names, Side, TextColumn};
+
+/// The newest model format that this release reads, and the one that it writes.
+pub const MODEL_VERSION: u32 = 3;

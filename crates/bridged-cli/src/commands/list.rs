@@ -1,9 +1,10 @@
-//! `bridged list`: everything that can be named on the command line.
+//! `bridged list`: everything that can be named on the command line, as far as it is compiled in.
 
 use crate::printer::{Align, Grid, bold};
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
+#[cfg(feature = "lab")]
 use bridged_baselines::{BaselineSpec, Uses};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -31,8 +32,11 @@ pub fn run(args: &Args) -> Result<()> {
             sections.iter().map(|s| (s.title.to_string(), list(s))).collect();
         let defaults = ClusterSpec::ALL.iter().filter_map(|e| ClusterSpec::named(e.name));
         all.insert("clustering_defaults".into(), json!(defaults.collect::<Vec<_>>()));
-        let defaults = BaselineSpec::ALL.iter().filter_map(|e| BaselineSpec::named(e.name));
-        all.insert("baseline_defaults".into(), json!(defaults.collect::<Vec<_>>()));
+        #[cfg(feature = "lab")]
+        {
+            let defaults = BaselineSpec::ALL.iter().filter_map(|e| BaselineSpec::named(e.name));
+            all.insert("baseline_defaults".into(), json!(defaults.collect::<Vec<_>>()));
+        }
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
         return Ok(());
     }
@@ -64,10 +68,10 @@ fn sections() -> Vec<Section> {
         )
     });
     let metrics = bridged::metrics::ALL.iter().map(|m| (m.name.to_string(), m.about.to_string()));
-    let encoders = bridged_encode::ALL.iter().map(|e| (e.name.to_string(), e.about.to_string()));
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
         Section { title: "bridges", entries: listed(BridgeSpec::ALL) },
+        #[cfg(feature = "lab")]
         Section { title: "baselines", entries: baselines() },
         Section {
             title: "refinements",
@@ -95,13 +99,21 @@ fn sections() -> Vec<Section> {
                 ("abstain", "nothing"),
             ]),
         },
-        Section { title: "encoders", entries: encoders.collect() },
+        #[cfg(feature = "encode")]
+        Section { title: "encoders", entries: encoders() },
         Section { title: "metrics", entries: metrics.collect() },
         Section { title: "formats", entries: formats.collect() },
     ]
 }
 
+/// The encoders.
+#[cfg(feature = "encode")]
+fn encoders() -> Vec<(String, String)> {
+    bridged_encode::ALL.iter().map(|e| (e.name.to_string(), e.about.to_string())).collect()
+}
+
 /// The baselines, each with the rows that it learns from besides the pairs.
+#[cfg(feature = "lab")]
 fn baselines() -> Vec<(String, String)> {
     let uses = |uses| match uses {
         Uses::Pairs => "the pairs alone",

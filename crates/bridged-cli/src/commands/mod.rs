@@ -2,10 +2,12 @@
 
 pub mod cluster;
 pub mod demo;
+#[cfg(feature = "encode")]
 pub mod encode;
 pub mod evaluate;
 pub mod fit;
 pub mod inspect;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod list;
 pub mod predict;

@@ -1,10 +1,13 @@
 //! The command as a person uses it: files in a folder, the real binary, its output and exit code.
 
 mod bad_input;
+#[cfg(feature = "lab")]
 mod curate;
 mod determinism;
+#[cfg(feature = "encode")]
 mod encode;
 mod journey;
+#[cfg(feature = "lab")]
 mod lab;
 mod settings;
 mod support;

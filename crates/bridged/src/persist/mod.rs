@@ -32,12 +32,12 @@ mod regressor;
 mod side;
 mod write;
 
-use crate::Error;
 use crate::bridge::{PairVote, Votes};
 use crate::cluster::Memberships;
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
 use crate::side::Side;
+use crate::{Error, MODEL_VERSION as VERSION};
 use bridged_math::Seed;
 use file::ModelBytes;
 use read::Reader;
@@ -47,9 +47,6 @@ use side::SideHeader;
 use std::collections::BTreeMap;
 use std::path::Path;
 use write::Writer;
-
-/// The newest model format that this release reads, and the one that it writes.
-pub const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
