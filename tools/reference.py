@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Writes the reference pages that follow from the program: docs/reference/{command-line,names,parameters,baselines}.md.
+
+    tools/reference.py target/debug/bridged            # write the pages
+    tools/reference.py target/debug/bridged --check    # fail if a page is not current
+
+Options and names come from the binary, defaults from its JSON output, and the meaning of a parameter from the doc
+comment of its field in crates/bridged and crates/bridged-baselines.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reference"
+NOTE = "<!-- Written by tools/reference.py. Do not edit. -->"
+
+
+class Program:
+    """The binary that is described."""
+
+    def __init__(self, path):
+        self.path = Path(path).resolve()
+
+    def output(self, *arguments, cwd=None):
+        # Without a terminal the help is 100 columns wide wherever this runs.
+        command = [str(self.path), *arguments]
+        done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed: {done.stderr}")
+        return done.stdout
+
+    def verbs(self, *path):
+        """Every verb below `path`, each with its help, in the order of the help."""
+        text = self.output(*path, "--help")
+        yield path, text
+        found = re.search(r"^Commands:\n((?:  .*\n|\n)+)", text, re.M)
+        for name in re.findall(r"^  (\S+)", found.group(1), re.M) if found else []:
+            if name != "help":
+                yield from self.verbs(*path, name)
+
+    def parameters(self, bridge):
+        """All parameters of a fit with this bridge, as a model states them."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(4)))
+            Path(folder, "pairs.csv").write_text("x_id,y_id\n0,0\n3,3\n")
+            files = ["--x", "rows.csv", "--y", "rows.csv", "--pairs", "pairs.csv", "-o", "m.bridged"]
+            return json.loads(self.output("fit", *files, "-k", "2", "--bridge", bridge, "--json", cwd=folder))["parameters"]
+
+
+class Item:
+    """A field of a struct or a variant of an enum."""
+
+    def __init__(self, name, kind, about):
+        self.name, self.kind, self.about = name, kind, about
+
+
+class Sources:
+    """What doc comments say of parameter structs and enums, and which struct a name in a list stands for."""
+
+    def __init__(self):
+        self.structs, self.enums, self.named = {}, {}, {}
+        for crate in ("bridged", "bridged-baselines"):
+            for path in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
+                self.read(path.read_text())
+
+    def read(self, text):
+        for block in re.finditer(r"^(?:clusterings|bridges|baselines)! \{\n(.*?)^\}", text, re.M | re.S):
+            for struct, name in re.findall(r'^    (\w+)\("([\w-]+)"', block.group(1), re.M):
+                self.named[name] = struct
+        head, about, items, words = [], [], None, False
+        for line in text.splitlines():
+            if items is None:
+                opened = re.match(r"pub (struct|enum) (\w+) \{$", line)
+                if opened and any("Deserialize" in attribute for attribute in head):
+                    kind, items, about = opened.group(1), [], []
+                    words = any("try_from" in attribute for attribute in head)
+                    (self.structs if kind == "struct" else self.enums)[opened.group(2)] = items
+                elif line.startswith("#["):
+                    head.append(line)
+                elif not line.startswith("///"):
+                    head = []
+            elif line == "}":
+                head, items = [], None
+            elif line.startswith("    ///"):
+                about.append(line.strip().removeprefix("///").strip())
+            elif field := re.match(r"    pub (\w+): (.+),$", line) if kind == "struct" else None:
+                items.append(Item(field.group(1), field.group(2), prose(about)))
+                about = []
+            elif variant := re.match(r"    (\w+)(\(.*\)| \{)?,?$", line) if kind == "enum" else None:
+                items.append(Item(choice(variant.group(1), variant.group(2), words), "", prose(about)))
+                about = []
+
+    def rows(self, struct, defaults, prefix=""):
+        """Lines of a table: name, default, meaning."""
+        for name, value in defaults.items():
+            item = next((item for item in self.structs[struct] if item.name == name), None)
+            if item is None or not item.about:
+                sys.exit(f"`{struct}.{name}` has no doc comment that tools/reference.py can read")
+            yield f"| `{prefix}{name}` | {default(value)} | {cell(item.about + self.choices(item.kind))} |"
+
+    def choices(self, kind):
+        variants = self.enums.get(re.sub(r"Option<(\w+)>", r"\1", kind))
+        if not variants:
+            return ""
+        listed = " ".join(f"`{v.name}`: {v.about}" if v.name else v.about for v in variants)
+        return f" One of: {listed}"
+
+
+def prose(comment):
+    """A doc comment as one line of Markdown, without links into the code."""
+    text = " ".join(comment)
+    text = re.sub(r"\s*:?\s*[Ss]ee\s+\[`[^`]*`\]\([^)]*\)", "", text)
+    return re.sub(r"\[(`[^`]*`|[^\]]*)\](\([^)]*\))?", r"\1", text)
+
+
+def choice(variant, load, words):
+    """How a variant is written in JSON and TOML."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", variant).lower()
+    if not load:
+        return name
+    if words:
+        return "NUMBER"
+    return f'{{"{name}": …}}'
+
+
+def default(value):
+    return "none" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+HEAD = ["| name | default | meaning |", "|---|---|---|"]
+
+
+def command_line(program):
+    lines = ["# Command line", "", NOTE, ""]
+    lines += [
+        "What `bridged VERB --help` prints, for every verb. [Names](names.md) lists the values that options such as `--cluster`",
+        "take, [Parameters](parameters.md) what `--set` can change, [Exit codes](exit-codes.md) how a command ends.",
+    ]
+    for path, text in program.verbs():
+        lines += ["", f"## {' '.join(['bridged', *path])}", "", "```text", text.strip(), "```"]
+    return lines
+
+
+def names(listed):
+    lines = ["# Names", "", NOTE, "", "What `bridged list` prints: everything that can be named on the command line."]
+    for title, entries in listed.items():
+        if title.endswith("_defaults"):
+            continue
+        lines += ["", f"## {title.capitalize()}", "", "| name | what it is |", "|---|---|"]
+        lines += [f"| `{entry['name']}` | {cell(entry['about'])} |" for entry in entries]
+    return lines
+
+
+def parameters(program, listed, sources):
+    lines = ["# Parameters", "", NOTE, ""]
+    lines += [
+        "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names stand in the header of a",
+        "[model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON; a word needs no quotes.",
+        "",
+        "```sh",
+        "bridged fit --x x.parquet --y y.parquet --pairs pairs.csv -k 7 --set x.cluster.descent=lloyd --set y.cluster.descent=lloyd -o m.bridged",
+        "bridged cluster rows.npy --method agglomerative -k 7 --set linkage=average -o labels.csv",
+        "```",
+        "",
+        "[Baselines](baselines.md) has the parameters of the baselines.",
+        "",
+        "## A fit",
+        "",
+        *HEAD,
+    ]
+    spec = program.parameters(listed["bridges"][0]["name"])
+    own = {name: value for name, value in spec.items() if not isinstance(value, dict)}
+    lines += sources.rows("BridgedClustering", own)
+    lines += sources.rows("SideSpec", {"scale": spec["x"]["scale"]}, "x.")
+    lines += sources.rows("Refine", spec["refine"], "refine.")
+    lines += ["", "`y.scale` is the same for y. `refine.ridge` is 4 for `residual` and 1 otherwise."]
+    for entry in listed["bridges"]:
+        rule = program.parameters(entry["name"])["bridge"]
+        settings = {name: value for name, value in rule.items() if name != "rule"}
+        lines += ["", f"## Bridge {entry['name']}", "", f"{sentence(entry['about'])}"]
+        table = [*HEAD, *sources.rows(sources.named[entry["name"]], settings, "bridge.")]
+        lines += ["", *table] if settings else ["", "It has no parameters."]
+    for settings in listed["clustering_defaults"]:
+        name = settings.pop("method")
+        about = next(entry["about"] for entry in listed["clusterings"] if entry["name"] == name)
+        lines += ["", f"## Clustering {name}", "", f"{sentence(about)} In a fit, the names begin with `x.cluster.` or `y.cluster.`.", ""]
+        lines += [*HEAD, *sources.rows(sources.named[name], settings)]
+    return lines
+
+
+def baselines(listed, sources):
+    lines = ["# Baselines", "", NOTE, ""]
+    lines += [
+        "The methods that Bridged Clustering is compared with in [studies](studies.md) and in `bridged.baselines`: the eleven of the",
+        "paper (`knn` to `gw`), fused Gromov–Wasserstein, and plain rivals. [Fidelity to the paper](../explanation/fidelity.md#the-baselines)",
+        "says where they differ from the published code. In a study, `[parameters.METHOD]` changes a parameter.",
+    ]
+    for entry, settings in zip(listed["baselines"], listed["baseline_defaults"]):
+        name = settings.pop("method")
+        lines += ["", f"## {name}", "", sentence(entry["about"])]
+        table = [*HEAD, *sources.rows(sources.named[name], settings)]
+        lines += ["", *table] if settings else ["", "It has no parameters."]
+    return lines
+
+
+def sentence(about):
+    return about[0].upper() + about[1:] + "."
+
+
+def hand_written(listed):
+    """Names that a page written by hand does not mention."""
+    for title, page in (("metrics", "metrics.md"), ("encoders", "encoders.md")):
+        text = (PAGES / page).read_text()
+        for entry in listed[title]:
+            if f"`{entry['name']}`" not in text:
+                yield f"docs/reference/{page} does not mention `{entry['name']}`"
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--check"]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    program, sources = Program(arguments[0]), Sources()
+    listed = json.loads(program.output("list", "--json"))
+    pages = {
+        "command-line.md": command_line(program),
+        "names.md": names(listed),
+        "parameters.md": parameters(program, listed, sources),
+        "baselines.md": baselines(listed, sources),
+    }
+    problems = list(hand_written(listed))
+    for name, lines in pages.items():
+        text, path = "\n".join(lines) + "\n", PAGES / name
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            problems.append(f"docs/reference/{name} is not current: run tools/reference.py {arguments[0]}")
+    if problems:
+        sys.exit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()
