@@ -3,8 +3,8 @@
 
     tools/check_book.py
 
-Every relative link must lead to a file or folder of the repository, every anchor to a heading, every page of docs/ must be
-in docs/SUMMARY.md, and every `bridged` command in a shell block must use verbs and options of
+Every relative link must lead to a file or folder of the repository, and every anchor to a heading. Every page of
+docs/ must be in docs/SUMMARY.md. Every `bridged` command in a shell block must use verbs and options of
 docs/reference/command-line.md, which tools/reference.py keeps current.
 """
 
@@ -60,7 +60,7 @@ def contents(pages):
 def verbs():
     """The options of each verb, from the page of the command line."""
     page = (DOCS / "reference" / "command-line.md").read_text()
-    sections = re.findall(r"^## bridged ?(.*)\n\n```text\n(.*?)^```$", page, re.M | re.S)
+    sections = re.findall(r"^## bridged ?([^\n]*)\n\n```text\n(.*?)^```$", page, re.M | re.S)
     option = re.compile(r"^ +(-\w)?,? *(--[\w-]+)?", re.M)
     return {tuple(path.split()): {o for pair in option.findall(text) for o in pair if o} for path, text in sections}
 

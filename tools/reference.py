@@ -49,7 +49,8 @@ class Program:
             Path(folder, "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(4)))
             Path(folder, "pairs.csv").write_text("x_id,y_id\n0,0\n3,3\n")
             files = ["--x", "rows.csv", "--y", "rows.csv", "--pairs", "pairs.csv", "-o", "m.bridged"]
-            return json.loads(self.output("fit", *files, "-k", "2", "--bridge", bridge, "--json", cwd=folder))["parameters"]
+            text = self.output("fit", *files, "-k", "2", "--bridge", bridge, "--json", cwd=folder)
+            return json.loads(text)["parameters"]
 
 
 class Item:
@@ -66,20 +67,20 @@ class Sources:
         self.structs, self.enums, self.named = {}, {}, {}
         for crate in ("bridged", "bridged-baselines"):
             for path in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
-                self.read(path.read_text())
+                self.read(crate, path.read_text())
 
-    def read(self, text):
+    def read(self, crate, text):
         for block in re.finditer(r"^(?:clusterings|bridges|baselines)! \{\n(.*?)^\}", text, re.M | re.S):
             for struct, name in re.findall(r'^    (\w+)\("([\w-]+)"', block.group(1), re.M):
-                self.named[name] = struct
+                self.named[name] = (crate, struct)
         head, about, items, words = [], [], None, False
         for line in text.splitlines():
             if items is None:
                 opened = re.match(r"pub (struct|enum) (\w+) \{$", line)
                 if opened and any("Deserialize" in attribute for attribute in head):
                     kind, items, about = opened.group(1), [], []
-                    words = any("try_from" in attribute for attribute in head)
-                    (self.structs if kind == "struct" else self.enums)[opened.group(2)] = items
+                    words = any(re.search(r"serde\((try_)?from", attribute) for attribute in head)
+                    (self.structs if kind == "struct" else self.enums)[crate, opened.group(2)] = items
                 elif line.startswith("#["):
                     head.append(line)
                 elif not line.startswith("///"):
@@ -95,20 +96,23 @@ class Sources:
                 items.append(Item(choice(variant.group(1), variant.group(2), words), "", prose(about)))
                 about = []
 
-    def rows(self, struct, defaults, prefix=""):
-        """Lines of a table: name, default, meaning."""
-        for name, value in defaults.items():
-            item = next((item for item in self.structs[struct] if item.name == name), None)
-            if item is None or not item.about:
-                sys.exit(f"`{struct}.{name}` has no doc comment that tools/reference.py can read")
-            yield f"| `{prefix}{name}` | {default(value)} | {cell(item.about + self.choices(item.kind))} |"
+    def rows(self, of, defaults, prefix=""):
+        """Lines of a table: name, default, meaning; in the order of the struct `of`, a crate and a name."""
+        described = [item for item in self.structs[of] if item.name in defaults and item.about]
+        for name in defaults.keys() - {item.name for item in described}:
+            sys.exit(f"`{of[1]}.{name}` has no doc comment that tools/reference.py can read")
+        for item in described:
+            meaning = cell(item.about + self.choices(of[0], item.kind))
+            yield f"| `{prefix}{item.name}` | {default(defaults[item.name])} | {meaning} |"
 
-    def choices(self, kind):
-        variants = self.enums.get(re.sub(r"Option<(\w+)>", r"\1", kind))
-        if not variants:
-            return ""
-        listed = " ".join(f"`{v.name}`: {v.about}" if v.name else v.about for v in variants)
-        return f" One of: {listed}"
+    def table(self, of, defaults, prefix=""):
+        return [*HEAD, *self.rows(of, defaults, prefix)] if defaults else ["It has no parameters."]
+
+    def choices(self, crate, kind):
+        """The values of an enum, each on a line of its own."""
+        kind = re.sub(r"Option<(\w+)>", r"\1", kind)
+        variants = self.enums.get((crate, kind)) or self.enums.get(("bridged", kind)) or []
+        return "".join(f"<br>`{variant.name}`: {variant.about}" for variant in variants)
 
 
 def prose(comment):
@@ -142,32 +146,33 @@ HEAD = ["| name | default | meaning |", "|---|---|---|"]
 def command_line(program):
     lines = ["# Command line", "", NOTE, ""]
     lines += [
-        "What `bridged VERB --help` prints, for every verb. [Names](names.md) lists the values that options such as `--cluster`",
-        "take, [Parameters](parameters.md) what `--set` can change, [Exit codes](exit-codes.md) how a command ends.",
+        "What `bridged VERB --help` prints, for every verb. [Names](names.md) lists the values that options such as",
+        "`--cluster` take, [Parameters](parameters.md) what `--set` can change, [Exit codes](exit-codes.md) how a",
+        "command ends.",
     ]
     for path, text in program.verbs():
         lines += ["", f"## {' '.join(['bridged', *path])}", "", "```text", text.strip(), "```"]
     return lines
 
 
-def names(listed):
+def names(program, listed):
+    order = program.output("list").splitlines()
     lines = ["# Names", "", NOTE, "", "What `bridged list` prints: everything that can be named on the command line."]
-    for title, entries in listed.items():
-        if title.endswith("_defaults"):
-            continue
+    for title in sorted(listed.keys() & set(order), key=order.index):
         lines += ["", f"## {title.capitalize()}", "", "| name | what it is |", "|---|---|"]
-        lines += [f"| `{entry['name']}` | {cell(entry['about'])} |" for entry in entries]
+        lines += [f"| `{entry['name']}` | {cell(entry['about'])} |" for entry in listed[title]]
     return lines
 
 
 def parameters(program, listed, sources):
     lines = ["# Parameters", "", NOTE, ""]
     lines += [
-        "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names stand in the header of a",
-        "[model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON; a word needs no quotes.",
+        "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names are in the header",
+        "of a [model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON; a word",
+        "needs no quotes.",
         "",
         "```sh",
-        "bridged fit --x x.parquet --y y.parquet --pairs pairs.csv -k 7 --set x.cluster.descent=lloyd --set y.cluster.descent=lloyd -o m.bridged",
+        "bridged fit --x x.parquet --y y.parquet --pairs pairs.csv -k 7 --set x.cluster.descent=lloyd -o m.bridged",
         "bridged cluster rows.npy --method agglomerative -k 7 --set linkage=average -o labels.csv",
         "```",
         "",
@@ -179,41 +184,43 @@ def parameters(program, listed, sources):
     ]
     spec = program.parameters(listed["bridges"][0]["name"])
     own = {name: value for name, value in spec.items() if not isinstance(value, dict)}
-    lines += sources.rows("BridgedClustering", own)
-    lines += sources.rows("SideSpec", {"scale": spec["x"]["scale"]}, "x.")
-    lines += sources.rows("Refine", spec["refine"], "refine.")
-    lines += ["", "`y.scale` is the same for y. `refine.ridge` is 4 for `residual` and 1 otherwise."]
+    lines += sources.rows(("bridged", "BridgedClustering"), own)
+    lines += sources.rows(("bridged", "SideSpec"), {"scale": spec["x"]["scale"]}, "x.")
+    lines += sources.rows(("bridged", "Refine"), spec["refine"], "refine.")
+    other = listed["bridges"][1]["name"]
+    refine = ", ".join(f"`{name}` {default(value)}" for name, value in program.parameters(other)["refine"].items())
+    lines += ["", f"`y.scale` is the same for y. With `--bridge {other}` the defaults of `refine` are {refine}."]
     for entry in listed["bridges"]:
         rule = program.parameters(entry["name"])["bridge"]
         settings = {name: value for name, value in rule.items() if name != "rule"}
-        lines += ["", f"## Bridge {entry['name']}", "", f"{sentence(entry['about'])}"]
-        table = [*HEAD, *sources.rows(sources.named[entry["name"]], settings, "bridge.")]
-        lines += ["", *table] if settings else ["", "It has no parameters."]
+        lines += ["", f"## Bridge {entry['name']}", "", sentence(entry["about"]), ""]
+        lines += sources.table(sources.named[entry["name"]], settings, "bridge.")
     for settings in listed["clustering_defaults"]:
         name = settings.pop("method")
         about = next(entry["about"] for entry in listed["clusterings"] if entry["name"] == name)
-        lines += ["", f"## Clustering {name}", "", f"{sentence(about)} In a fit, the names begin with `x.cluster.` or `y.cluster.`.", ""]
-        lines += [*HEAD, *sources.rows(sources.named[name], settings)]
+        prefix = "In a fit, the names begin with `x.cluster.` or `y.cluster.`."
+        lines += ["", f"## Clustering {name}", "", f"{sentence(about)} {prefix}", ""]
+        lines += sources.table(sources.named[name], settings)
     return lines
 
 
 def baselines(listed, sources):
     lines = ["# Baselines", "", NOTE, ""]
     lines += [
-        "The methods that Bridged Clustering is compared with in [studies](studies.md) and in `bridged.baselines`: the eleven of the",
-        "paper (`knn` to `gw`), fused Gromov–Wasserstein, and plain rivals. [Fidelity to the paper](../explanation/fidelity.md#the-baselines)",
-        "says where they differ from the published code. In a study, `[parameters.METHOD]` changes a parameter.",
+        "The methods that Bridged Clustering is compared with in [studies](studies.md), and that `bridged.baselines` has",
+        "in Python: the eleven of the paper (`knn` to `gw`), fused Gromov–Wasserstein, and plain rivals.",
+        "[Fidelity to the paper](../explanation/fidelity.md#the-baselines) says where they differ from the published",
+        "code. In a study, `[parameters.METHOD]` changes a parameter.",
     ]
     for entry, settings in zip(listed["baselines"], listed["baseline_defaults"]):
         name = settings.pop("method")
-        lines += ["", f"## {name}", "", sentence(entry["about"])]
-        table = [*HEAD, *sources.rows(sources.named[name], settings)]
-        lines += ["", *table] if settings else ["", "It has no parameters."]
+        lines += ["", f"## {name}", "", sentence(entry["about"]), ""]
+        lines += sources.table(sources.named[name], settings)
     return lines
 
 
 def sentence(about):
-    return about[0].upper() + about[1:] + "."
+    return (about if about.startswith("k-") else about[0].upper() + about[1:]) + "."
 
 
 def hand_written(listed):
@@ -233,7 +240,7 @@ def main():
     listed = json.loads(program.output("list", "--json"))
     pages = {
         "command-line.md": command_line(program),
-        "names.md": names(listed),
+        "names.md": names(program, listed),
         "parameters.md": parameters(program, listed, sources),
         "baselines.md": baselines(listed, sources),
     }
