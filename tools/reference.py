@@ -92,6 +92,9 @@ class Sources:
             elif field := re.match(r"    pub (\w+): (.+),$", line) if kind == "struct" else None:
                 items.append(Item(field.group(1), field.group(2), prose(about)))
                 about = []
+            elif inner := re.match(r"        (\w+): .+,$", line) if kind == "enum" else None:
+                items[-1].name = items[-1].name.replace("…", f'{{"{inner.group(1)}": …}}')
+                about = []
             elif variant := re.match(r"    (\w+)(\(.*\)| \{)?,?$", line) if kind == "enum" else None:
                 items.append(Item(choice(variant.group(1), variant.group(2), words), "", prose(about)))
                 about = []
