@@ -33,7 +33,7 @@ def page(rows, growth, baselines):
         "# Benchmarks",
         "",
         "Written by `python3 benches/report.py` from `benches/results.json`; measured by `python3 benches/run.py`.",
-        "Do not edit. What is timed, and how the data are made, is in [`benches/README.md`](../../benches/README.md).",
+        "Do not edit. What is timed, and how the data are made, is in `benches/README.md`.",
         "",
         machine(rows),
         "",
