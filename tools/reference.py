@@ -170,9 +170,9 @@ def names(program, listed):
 def parameters(program, listed, sources):
     lines = ["# Parameters", "", NOTE, ""]
     lines += [
-        "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names are in the header",
-        "of a [model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON; a word",
-        "needs no quotes.",
+        "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names are in the",
+        "header of a [model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON;",
+        "a word needs no quotes.",
         "",
         "```sh",
         "bridged fit --x x.parquet --y y.parquet --pairs pairs.csv -k 7 --set x.cluster.descent=lloyd -o m.bridged",
@@ -210,8 +210,8 @@ def parameters(program, listed, sources):
 def baselines(listed, sources):
     lines = ["# Baselines", "", NOTE, ""]
     lines += [
-        "The methods that Bridged Clustering is compared with in [studies](studies.md), and that `bridged.baselines` has",
-        "in Python: the eleven of the paper (`knn` to `gw`), fused Gromov–Wasserstein, and plain rivals.",
+        "The methods that Bridged Clustering is compared with in [studies](studies.md), and that `bridged.baselines`",
+        "has in Python: the eleven of the paper (`knn` to `gw`), fused Gromov–Wasserstein, and plain rivals.",
         "[Fidelity to the paper](../explanation/fidelity.md#the-baselines) says where they differ from the published",
         "code. In a study, `[parameters.METHOD]` changes a parameter.",
     ]
