@@ -73,31 +73,12 @@ class Sources:
         for block in re.finditer(r"^(?:clusterings|bridges|baselines)! \{\n(.*?)^\}", text, re.M | re.S):
             for struct, name in re.findall(r'^    (\w+)\("([\w-]+)"', block.group(1), re.M):
                 self.named[name] = (crate, struct)
-        head, about, items, words = [], [], None, False
-        for line in text.splitlines():
-            if items is None:
-                opened = re.match(r"pub (struct|enum) (\w+) \{$", line)
-                if opened and any("Deserialize" in attribute for attribute in head):
-                    kind, items, about = opened.group(1), [], []
-                    words = any(re.search(r"serde\((try_)?from", attribute) for attribute in head)
-                    (self.structs if kind == "struct" else self.enums)[crate, opened.group(2)] = items
-                elif line.startswith("#["):
-                    head.append(line)
-                elif not line.startswith("///"):
-                    head = []
-            elif line == "}":
-                head, items = [], None
-            elif line.startswith("    ///"):
-                about.append(line.strip().removeprefix("///").strip())
-            elif field := re.match(r"    pub (\w+): (.+),$", line) if kind == "struct" else None:
-                items.append(Item(field.group(1), field.group(2), prose(about)))
-                about = []
-            elif inner := re.match(r"        (\w+): .+,$", line) if kind == "enum" else None:
-                items[-1].name = items[-1].name.replace("…", f'{{"{inner.group(1)}": …}}')
-                about = []
-            elif variant := re.match(r"    (\w+)(\(.*\)| \{)?,?$", line) if kind == "enum" else None:
-                items.append(Item(choice(variant.group(1), variant.group(2), words), "", prose(about)))
-                about = []
+        for kind, name, attributes, body in declarations(text):
+            if kind == "struct":
+                self.structs[crate, name] = list(fields(body))
+            else:
+                words = any(re.search(r"serde\((try_)?from", attribute) for attribute in attributes)
+                self.enums[crate, name] = list(variants(body, words))
 
     def rows(self, of, defaults, prefix=""):
         """Lines of a table: name, default, meaning; in the order of the struct `of`, a crate and a name."""
@@ -116,6 +97,46 @@ class Sources:
         kind = re.sub(r"Option<(\w+)>", r"\1", kind)
         variants = self.enums.get((crate, kind)) or self.enums.get(("bridged", kind)) or []
         return "".join(f"<br>`{variant.name}`: {variant.about}" for variant in variants)
+
+
+def declarations(text):
+    """The public structs and enums that are read from files: kind, name, attributes and lines."""
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if opened := re.match(r"pub (struct|enum) (\w+) \{$", line):
+            first = at
+            while lines[first - 1].startswith(("///", "#[")):
+                first -= 1
+            attributes = [above for above in lines[first:at] if above.startswith("#[")]
+            if any("Deserialize" in attribute for attribute in attributes):
+                yield *opened.groups(), attributes, lines[at + 1 : lines.index("}", at)]
+
+
+def documented(body):
+    """The lines that are not comments, each with the comment above it."""
+    about = []
+    for line in body:
+        if line.strip().startswith("///"):
+            about.append(line.strip().removeprefix("///").strip())
+        elif not line.strip().startswith("#["):
+            yield line, prose(about)
+            about = []
+
+
+def fields(body):
+    for line, about in documented(body):
+        if field := re.match(r"    pub (\w+): (.+),$", line):
+            yield Item(field.group(1), field.group(2), about)
+
+
+def variants(body, words):
+    found = []
+    for line, about in documented(body):
+        if variant := re.match(r"    (\w+)(\(.*\)| \{)?,?$", line):
+            found.append(Item(choice(*variant.groups(), words), "", about))
+        elif inner := re.match(r"        (\w+): .+,$", line):
+            found[-1].name = found[-1].name.replace("…", f'{{"{inner.group(1)}": …}}')
+    return found
 
 
 def prose(comment):
@@ -171,8 +192,8 @@ def parameters(program, listed, sources):
     lines = ["# Parameters", "", NOTE, ""]
     lines += [
         "Every parameter by its name, as `--set NAME=VALUE` takes it, with its default. The same names are in the",
-        "header of a [model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is JSON;",
-        "a word needs no quotes.",
+        "header of a [model file](model-file.md) and in `[parameters.METHOD]` of a [study](studies.md). A value is",
+        "JSON; a word needs no quotes.",
         "",
         "```sh",
         "bridged fit --x x.parquet --y y.parquet --pairs pairs.csv -k 7 --set x.cluster.descent=lloyd -o m.bridged",
