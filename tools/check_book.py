@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the pages of the book and the README: links, anchors, the table of contents, and the commands shown.
+"""Checks the pages of the book and those beside it, such as the README: links, anchors, the table of contents, and the commands shown.
 
     tools/check_book.py
 
@@ -86,7 +86,7 @@ def commands(page, known):
 
 def main():
     pages = sorted(page.resolve() for page in DOCS.rglob("*.md"))
-    beside = [ROOT / name for name in ("README.md", "examples/emoji/README.md", "benches/README.md")]
+    beside = [*ROOT.glob("*.md"), *ROOT.glob("benches/*.md"), *ROOT.glob("examples/*/*.md")]
     problems, known = list(contents(pages)), verbs()
     for page in [*pages, *beside]:
         problems += [*links(page), *commands(page, known)]
