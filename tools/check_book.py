@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the pages of the book and those beside it, such as the README: links, anchors, the table of contents, and the commands shown.
+"""Checks the book and the pages beside it: links, anchors, the table of contents, and the commands shown.
 
     tools/check_book.py
 
