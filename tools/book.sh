@@ -20,9 +20,8 @@ if [ "$("$mdbook" --version 2>/dev/null)" != "mdbook v$version" ]; then
         --root "$target/mdbook" --target-dir "$target/mdbook/build"
     rm -rf "$target/mdbook/build"
 fi
-log="$("$mdbook" build --dest-dir "$target/book" 2>&1)"
-printf '%s\n' "$log"
-if grep -qE 'WARN|ERROR' <<< "$log"; then
+"$mdbook" build --dest-dir "$target/book" 2>&1 | tee "$target/mdbook/build.log"
+if grep -qE 'WARN|ERROR' "$target/mdbook/build.log"; then
     echo "error: mdbook has warnings; see above" >&2
     exit 1
 fi
