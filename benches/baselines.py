@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the baselines and writes benches/baselines.json and docs/benchmarks.md.
+"""Times the baselines and writes benches/baselines.json and docs/explanation/benchmarks.md.
 
     python3 benches/baselines.py [--python PATH] [--target DIR]
 

@@ -3,8 +3,9 @@
 
     pip install . k-means-constrained threadpoolctl && python3 benches/python.py [--write]
 
-Prints the table of docs/python.md, and with --write puts it there. Everyone gets the same float32
-rows, the same initial centres, two threads, and takes its turn; the median of the runs is shown.
+Prints the table of docs/explanation/benchmarks-python.md, and with --write puts it there. Everyone gets
+the same float32 rows, the same initial centres, two threads, and takes its turn; the median of the runs
+is shown.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus  # noqa: E402
 
 import bridged  # noqa: E402
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "python.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "explanation" / "benchmarks-python.md"
 BEGIN, END = "<!-- benches/python.py begins -->", "<!-- benches/python.py ends -->"
 
 
@@ -67,7 +68,7 @@ def measure(rows, cols, k, repeats, *, balanced):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/python.md")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="a part of the rows, for a dry run")
     parser.add_argument("--note", default="", help="what else to say about the machine")

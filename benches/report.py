@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/benchmarks.md and docs/benchmarks-growth.svg from benches/results.json.
+"""Writes docs/explanation/benchmarks.md and benchmarks-growth.svg beside it from benches/results.json.
 
     python3 benches/report.py
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rows import NAMES
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs"
+DOCS = HERE.parent / "docs" / "explanation"
 
 
 def write(results=HERE / "results.json", docs=DOCS):
@@ -33,7 +33,7 @@ def page(rows, growth, baselines):
         "# Benchmarks",
         "",
         "Written by `python3 benches/report.py` from `benches/results.json`; measured by `python3 benches/run.py`.",
-        "Do not edit. What is timed, and how the data are made, is in [`benches/README.md`](../benches/README.md).",
+        "Do not edit. What is timed, and how the data are made, is in `benches/README.md`.",
         "",
         machine(rows),
         "",

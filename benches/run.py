@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures every row of the benchmark and writes benches/results.json and docs/benchmarks.md.
+"""Measures every row of the benchmark and writes benches/results.json and docs/explanation/benchmarks.md.
 
     python3 benches/run.py                        all rows
     python3 benches/run.py --only gmm,ward        some of them; the others keep their last result
@@ -402,7 +402,7 @@ def commit():
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.rstrip()
 
     changed = [line[3:] for line in git("status", "--porcelain").splitlines()]
-    mine = ("benches/results.json", "benches/baselines.json", "docs/benchmarks")
+    mine = ("benches/results.json", "benches/baselines.json", "docs/explanation/benchmarks")
     dirty = any(not path.startswith(mine) for path in changed)
     return git("rev-parse", "--short", "HEAD") + (" with changes" if dirty else "")
 

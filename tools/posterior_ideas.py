@@ -1,4 +1,4 @@
-"""Ideas that change the clusterings under a posterior bridge: the second table of docs/posterior.md.
+"""Ideas that change the clusterings under a posterior bridge: the second table of docs/explanation/posterior.md.
 
     BRIDGED_DATA=../shared/data python tools/posterior_ideas.py
 

@@ -1,4 +1,4 @@
-"""What each part of the posterior bridge gains: the table of docs/posterior.md.
+"""What each part of the posterior bridge gains: the table of docs/explanation/posterior.md.
 
     BRIDGED_DATA=../shared/data python tools/posterior_parts.py target/release/bridged results/parts
 

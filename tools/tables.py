@@ -1,6 +1,6 @@
-"""Puts the tables of a report into a page: docs/results.md.
+"""Puts the tables of a report into a page: docs/explanation/results.md and docs/reference/result-tables.md.
 
-    bridged lab report docs/results -o tables.md && python3 tools/tables.py tables.md docs/results.md
+    bridged lab report docs/results -o tables.md && python3 tools/tables.py tables.md docs/explanation/results.md
 
 A comment `<!-- table: CAPTION -->` in the page is followed by the table that the report has under that
 caption (its beginning will do). `<!-- table: CAPTION | by: method | value: error ÷ mean's | only: eot, knn -->`

@@ -50,6 +50,6 @@ def test_the_stubs_name_what_the_native_layer_has():
 
 
 def test_the_examples_of_the_guide_run():
-    guide = ROOT / "docs" / "python.md"
+    guide = ROOT / "docs" / "how-to" / "python.md"
     found = doctest.testfile(str(guide), module_relative=False, encoding="utf-8")
     assert found.attempted > 10 and found.failed == 0

@@ -9,5 +9,6 @@ mod encode;
 mod journey;
 #[cfg(feature = "lab")]
 mod lab;
+#[cfg(feature = "lab")]
 mod settings;
 mod support;
