@@ -4,7 +4,7 @@
 //! cargo run -p bridged --example fit -- model.bridged
 //! ```
 //!
-//! The pools are synthetic: three hidden classes, and two known pairs of each.
+//! The pools are synthetic: three hidden classes, and four known pairs of each.
 
 use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).map_or_else(default_path, PathBuf::from);
 
     let mixture = Mixture { classes: 3, ..Mixture::default() };
-    let sizes = Sizes { x: 300, y: 200, test: 0, pairs: Pairs::Stratified(2) };
+    let sizes = Sizes { x: 300, y: 200, test: 0, pairs: Pairs::Stratified(4) };
     let sample = mixture.draw(sizes, Seed(1));
 
     // Rows of x and y need not be in any common order: only the pairs say what belongs together.
