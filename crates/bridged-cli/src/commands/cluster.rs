@@ -132,6 +132,7 @@ impl Args {
     fn spec(&self) -> Result<ClusterSpec> {
         let mut spec = ClusterSpec::named(&self.method).expect("clap accepts listed methods only");
         match self.k {
+            Some(0) => return Err(usage("-k: there must be at least 1 cluster, got 0")),
             Some(k) => spec = spec.with_k(k),
             None if spec.needs_k() => return Err(usage("how many clusters? Give -k K")),
             None => {}
@@ -142,7 +143,14 @@ impl Args {
             .set_some("restarts", self.restarts)
             .set_some("max_iter", self.max_iter)
             .set_some("metric", self.metric.clone());
-        let wrong = |e: SettingsError| usage(e.to_string());
+        let wrong = |e: SettingsError| {
+            // What was not set by name was set by the flag of that name.
+            let named = |key: &str| self.set.iter().any(|s| s.starts_with(key));
+            match e.key().filter(|key| !named(key)) {
+                Some(key) => usage(format!("--{}: {e}", key.replace('_', "-"))),
+                None => usage(format!("--set: {e}")),
+            }
+        };
         for setting in &self.set {
             keys.parse(setting).map_err(wrong)?;
         }

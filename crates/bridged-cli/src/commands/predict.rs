@@ -55,7 +55,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let prediction = stages
         .time("predict", || model.predict_asked(direction, pool.rows.view(), ask))
         .map_err(|error| match error {
-            Error::NoProbabilities { .. } => usage(format!("--min-confidence: {error}")),
+            Error::NoProbabilities { .. } => {
+                usage(format!("--min-confidence: {error} (fit --bridge posterior)"))
+            }
             error => anyhow!(error).context(format!("`{}`", args.rows.display())),
         })?;
     let nearest = stages.time("nearest", || match args.nearest {

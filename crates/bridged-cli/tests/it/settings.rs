@@ -82,7 +82,7 @@ fn a_parameter_out_of_its_limits_is_a_sentence_and_no_file() {
         "cluster.restarts=4000000000",
         "y.cluster.max_iter=0",
         "refine.ridge=0",
-        "clusters=0",
+        "x.cluster.k=0",
     ] {
         let outcome = folder.run(&format!("{FIT} -k 7 --set {setting}"));
         let key = setting.split('=').next().expect("NAME=VALUE");

@@ -2,7 +2,7 @@
 
 use bridged::math::Silent;
 use bridged::math::distance::squared_distance;
-use bridged::{BridgedModel, Direction};
+use bridged::{Ask, BridgedModel, Direction};
 use bridged_lab::{Contender, Dataset, Draw, Protocol, Setting, StudyCell, TestRows};
 use std::path::{Path, PathBuf};
 
@@ -47,13 +47,13 @@ fn check(name: &str, protocol: &Protocol) {
         let mut rows: Vec<(f64, f64)> = Vec::new(); // expected and true error
         for (model, draw) in fits(&data, protocol, direction) {
             let TestRows::Unseen(test) = &draw.test else { panic!("the setting is inductive") };
-            let prediction = model.predict(Direction::Forward, test.view()).unwrap();
-            let radii = model.radii(Direction::Forward, &prediction, 0.9).unwrap();
-            for (i, radius) in radii.iter().enumerate() {
+            let ask = Ask { level: Some(0.9), ..Ask::default() };
+            let prediction = model.predict_asked(Direction::Forward, test.view(), ask).unwrap();
+            for (i, why) in prediction.explanations().enumerate() {
                 let error = squared_distance(prediction.values.row(i), draw.truth.row(i));
-                inside += usize::from(error.sqrt() <= *radius);
+                inside += usize::from(error.sqrt() <= why.radius.unwrap());
                 all += 1;
-                rows.push((prediction.confidence(i).error, error));
+                rows.push((why.expected_error, error));
             }
         }
         let coverage = inside as f64 / all as f64;
