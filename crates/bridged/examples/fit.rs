@@ -28,10 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(error) = verdict.error {
         println!("  error of left-out pairs: {error:.2} times that of the best constant");
     }
-    for (cluster, link) in model.route(Direction::Forward).bridge.links.iter().enumerate() {
-        let targets: Vec<String> =
-            link.targets.iter().map(|t| format!("{} ({:.2})", t.cluster, t.weight)).collect();
-        println!("  x cluster {cluster} -> y cluster {}: {}", targets.join(", "), link.status);
+    for line in model.link_table(Direction::Forward).rows() {
+        let links = line.why.links.iter().map(|t| format!("{} ({:.2})", t.cluster, t.weight));
+        let (links, status) = (links.collect::<Vec<_>>().join(", "), line.why.status);
+        println!("  x cluster {} -> y cluster {links}: {status}", line.cluster);
     }
     for warning in model.warnings() {
         println!("warning: {warning}");

@@ -25,14 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{} from {}", direction.output(), direction.input());
         let prediction = model.predict(direction, rows.view())?;
         let nearest = model.nearest(direction, prediction.values.view(), 3)?;
-        for i in 0..prediction.len() {
-            let answer = prediction.answer(i);
+        for (i, why) in prediction.explanations().enumerate() {
             let rows: Vec<u32> = nearest[i].iter().map(|neighbor| neighbor.row).collect();
             println!(
                 "  row {i}: cluster {}, {} ({} pairs), nearest rows of {} {rows:?}",
                 prediction.clusters[i],
-                answer.status,
-                answer.support,
+                why.status,
+                why.support,
                 direction.output(),
             );
         }

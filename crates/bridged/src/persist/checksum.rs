@@ -30,6 +30,11 @@ pub(super) fn seal_header(header: &mut [u8]) {
     }
 }
 
+/// Whether a header has a checksum.
+pub(super) fn is_sealed(header: &[u8]) -> bool {
+    place(header).is_some()
+}
+
 /// Checks a header against the checksum in it.
 pub(super) fn check_header(header: &[u8]) -> Result<(), String> {
     let digits = place(header).ok_or("it is damaged: its header has no checksum")?;
