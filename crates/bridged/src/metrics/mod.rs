@@ -79,7 +79,7 @@ pub enum MetricError {
         /// Columns of the truth.
         cols: usize,
     },
-    /// A list that should have one entry a row has another length.
+    /// A list that should have one entry per row has another length.
     #[error("`{name}` has {got} entries, but {need} are needed: one for each row")]
     Length {
         /// The list.
