@@ -4,7 +4,7 @@ use crate::arrays::{Rows, from_labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::write;
-use bridged::metrics::{self, Contingency, Rows as Scored, Side};
+use bridged::metrics::{self, Contingency, LabelledRows, Rows as Scored};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -44,8 +44,8 @@ fn bridging(
     let to = (from_labels(&to.0), from_labels(&to.1));
     let links: Vec<Option<u32>> = links.as_array().iter().map(|&b| u32::try_from(b).ok()).collect();
     let scores = metrics::bridging(
-        Side { labels: &from.0, classes: &from.1 },
-        Side { labels: &to.0, classes: &to.1 },
+        LabelledRows { labels: &from.0, classes: &from.1 },
+        LabelledRows { labels: &to.0, classes: &to.1 },
         &links,
     )
     .map_err(Failure::from)?;

@@ -119,8 +119,8 @@ impl BridgedModel {
         reverse: &Prediction,
         classes: &[u32],
     ) -> Result<Latent, MetricError> {
-        let x = metrics::Side { labels: &forward.clusters, classes };
-        let y = metrics::Side { labels: &reverse.clusters, classes };
+        let x = metrics::LabelledRows { labels: &forward.clusters, classes };
+        let y = metrics::LabelledRows { labels: &reverse.clusters, classes };
         Ok(Latent {
             x: agreement(x)?,
             y: agreement(y)?,
@@ -130,7 +130,7 @@ impl BridgedModel {
     }
 }
 
-fn agreement(side: metrics::Side<'_>) -> Result<Agreement, MetricError> {
+fn agreement(side: metrics::LabelledRows<'_>) -> Result<Agreement, MetricError> {
     let table = metrics::Contingency::new(side.labels, side.classes)?;
     Ok(Agreement {
         ami: table.ami(),

@@ -63,6 +63,7 @@ fn sections() -> Vec<Section> {
             f.about.to_string(),
         )
     });
+    let metrics = bridged::metrics::ALL.iter().map(|m| (m.name.to_string(), m.about.to_string()));
     let encoders = bridged_encode::ALL.iter().map(|e| (e.name.to_string(), e.about.to_string()));
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
@@ -95,7 +96,7 @@ fn sections() -> Vec<Section> {
             ]),
         },
         Section { title: "encoders", entries: encoders.collect() },
-        Section { title: "metrics", entries: listed(bridged::metrics::ALL) },
+        Section { title: "metrics", entries: metrics.collect() },
         Section { title: "formats", entries: formats.collect() },
     ]
 }

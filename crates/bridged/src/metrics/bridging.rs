@@ -17,16 +17,15 @@
 //! The reverse direction is the same question with the sides exchanged: `bridging(y, x, reverse)`.
 //! It is not the forward truth read backwards; see the tests.
 
-use super::clustering::{Contingency, Matching};
-use super::{MetricError, check_length};
+use super::{Contingency, Matching, MetricError, check_length};
 use crate::cluster::NOISE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// One side's rows: the cluster and the latent class of each. The rows of the two sides need not
-/// be aligned, nor be equally many.
+/// The rows of one side, each with its cluster and its latent class. The rows of the two sides need
+/// not be aligned, nor be equally many.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
+pub struct LabelledRows<'a> {
     /// The cluster of each row, or [`NOISE`], which links to nothing.
     pub labels: &'a [u32],
     /// The latent class of each row.
@@ -50,17 +49,17 @@ pub struct Bridging {
 /// that input cluster a links to, `None` if it links to none, which is never right.
 ///
 /// ```
-/// use bridged::metrics::{Side, bridging};
-/// let x = Side { labels: &[0, 0, 1, 1, 2, 2], classes: &[7, 7, 8, 8, 9, 9] };
-/// let y = Side { labels: &[1, 1, 2, 2, 0, 0], classes: &[7, 7, 8, 8, 9, 9] };
+/// use bridged::metrics::{LabelledRows, bridging};
+/// let x = LabelledRows { labels: &[0, 0, 1, 1, 2, 2], classes: &[7, 7, 8, 8, 9, 9] };
+/// let y = LabelledRows { labels: &[1, 1, 2, 2, 0, 0], classes: &[7, 7, 8, 8, 9, 9] };
 /// let score = bridging(x, y, &[Some(1), Some(2), Some(1)])?;
 /// assert_eq!(score.truth, [Some(1), Some(2), Some(0)]);
 /// assert_eq!(score.accuracy, 2.0 / 3.0);
 /// # Ok::<(), bridged::metrics::MetricError>(())
 /// ```
 pub fn bridging(
-    from: Side<'_>,
-    to: Side<'_>,
+    from: LabelledRows<'_>,
+    to: LabelledRows<'_>,
     bridge: &[Option<u32>],
 ) -> Result<Bridging, MetricError> {
     let (x, y) = (from.table(bridge.len())?, to.table(usize::MAX)?);
@@ -102,7 +101,7 @@ fn by_majority(x: &Contingency, y: &Contingency, link: impl Fn(u32) -> Option<u3
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> LabelledRows<'a> {
     fn table(self, k: usize) -> Result<Contingency, MetricError> {
         check_length("classes", self.classes.len(), self.labels.len())?;
         let bad = |&(_, &label): &(usize, &u32)| label != NOISE && label as usize >= k;
@@ -135,8 +134,8 @@ mod tests {
         // Classes 0, 1, 2 are x clusters 0, 1, 2 and y clusters 1, 2, 0: a map that is not its own
         // inverse. Comparing the reverse bridge with the forward truth would give 0.
         let classes = [0, 0, 1, 1, 2, 2];
-        let x = Side { labels: &[0, 0, 1, 1, 2, 2], classes: &classes };
-        let y = Side { labels: &[1, 1, 2, 2, 0, 0], classes: &classes };
+        let x = LabelledRows { labels: &[0, 0, 1, 1, 2, 2], classes: &classes };
+        let y = LabelledRows { labels: &[1, 1, 2, 2, 0, 0], classes: &classes };
         let forward = bridging(x, y, &some(&[1, 2, 0])).unwrap();
         let reverse = bridging(y, x, &some(&[2, 0, 1])).unwrap();
         assert_eq!((forward.accuracy, reverse.accuracy), (1.0, 1.0));
@@ -149,8 +148,8 @@ mod tests {
     #[test]
     fn many_to_one_bridges_score_differently_in_each_direction() {
         let classes = [0, 0, 1, 1, 2, 2];
-        let x = Side { labels: &[0, 0, 1, 1, 2, 2], classes: &classes };
-        let y = Side { labels: &[1, 1, 2, 2, 0, 0], classes: &classes };
+        let x = LabelledRows { labels: &[0, 0, 1, 1, 2, 2], classes: &classes };
+        let y = LabelledRows { labels: &[1, 1, 2, 2, 0, 0], classes: &classes };
         // Forward, all inputs go to y cluster 1 (class 0): one right. In reverse, two are right.
         let forward = bridging(x, y, &some(&[1, 1, 1])).unwrap();
         let reverse = bridging(y, x, &some(&[2, 0, 2])).unwrap();
@@ -164,15 +163,16 @@ mod tests {
     #[test]
     fn the_rate_weights_classes_by_their_input_rows() {
         // Class 0 has 6 of 8 input rows but 1 of 2 output rows; its link is wrong.
-        let x = Side { labels: &[0, 0, 0, 0, 0, 0, 1, 1], classes: &[0, 0, 0, 0, 0, 0, 1, 1] };
-        let y = Side { labels: &[0, 1], classes: &[0, 1] };
+        let x =
+            LabelledRows { labels: &[0, 0, 0, 0, 0, 0, 1, 1], classes: &[0, 0, 0, 0, 0, 0, 1, 1] };
+        let y = LabelledRows { labels: &[0, 1], classes: &[0, 1] };
         let score = bridging(x, y, &some(&[1, 1])).unwrap();
         assert_eq!((score.accuracy, score.epsilon_b, score.by_majority), (0.5, 0.75, 0.5));
     }
 
     #[test]
     fn a_missing_link_is_wrong() {
-        let x = Side { labels: &[0, 1], classes: &[0, 1] };
+        let x = LabelledRows { labels: &[0, 1], classes: &[0, 1] };
         let score = bridging(x, x, &[Some(0), None]).unwrap();
         assert_eq!((score.accuracy, score.epsilon_b, score.by_majority), (0.5, 0.5, 0.5));
         assert_eq!(score.truth, some(&[0, 1]));
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn more_clusters_than_classes_are_judged_by_their_majority() {
         // Two clusters share class 0 on the input side; both link to its only output cluster.
-        let x = Side { labels: &[0, 0, 0, 1, 1, 2, 2], classes: &[0, 0, 0, 0, 0, 1, 1] };
-        let y = Side { labels: &[1, 1, 0, 0], classes: &[0, 0, 1, 1] };
+        let x = LabelledRows { labels: &[0, 0, 0, 1, 1, 2, 2], classes: &[0, 0, 0, 0, 0, 1, 1] };
+        let y = LabelledRows { labels: &[1, 1, 0, 0], classes: &[0, 0, 1, 1] };
         let score = bridging(x, y, &some(&[1, 1, 0])).unwrap();
         assert_eq!((score.accuracy, score.epsilon_b, score.by_majority), (1.0, 0.0, 1.0));
         assert_eq!(score.truth, [Some(1), None, Some(0)]);
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn a_class_without_a_cluster_on_one_side_counts_as_wrong() {
-        let x = Side { labels: &[0, 0, 1, 1, 2, 2], classes: &[0, 0, 1, 1, 2, 2] };
-        let y = Side { labels: &[0, 0, 0, 1, 1, 1, 1], classes: &[0, 0, 0, 1, 1, 1, 2] };
+        let x = LabelledRows { labels: &[0, 0, 1, 1, 2, 2], classes: &[0, 0, 1, 1, 2, 2] };
+        let y = LabelledRows { labels: &[0, 0, 0, 1, 1, 1, 1], classes: &[0, 0, 0, 1, 1, 1, 2] };
         let score = bridging(x, y, &some(&[0, 1, 1])).unwrap();
         assert!((score.accuracy - 2.0 / 3.0).abs() < 1e-15);
         assert!((score.epsilon_b - 1.0 / 3.0).abs() < 1e-15);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_label_that_the_bridge_does_not_know_is_refused() {
-        let x = Side { labels: &[0, NOISE, 3], classes: &[0, 0, 1] };
+        let x = LabelledRows { labels: &[0, NOISE, 3], classes: &[0, 0, 1] };
         let error = bridging(x, x, &[Some(0), None]).unwrap_err();
         assert_eq!(error, MetricError::BadLabel { row: 2, label: 3, k: 2 });
     }
@@ -218,8 +218,8 @@ mod tests {
             let labels: Vec<Vec<u32>> =
                 names.iter().map(|n| classes.iter().map(|&t| n[t as usize]).collect()).collect();
             let (x, y) = (
-                Side { labels: &labels[0], classes: &classes },
-                Side { labels: &labels[1], classes: &classes },
+                LabelledRows { labels: &labels[0], classes: &classes },
+                LabelledRows { labels: &labels[1], classes: &classes },
             );
             let truth = bridging(x, y, &vec![None; k as usize]).unwrap().truth;
             let back = bridging(y, x, &vec![None; k as usize]).unwrap().truth;

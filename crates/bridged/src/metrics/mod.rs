@@ -1,54 +1,60 @@
 //! How good a prediction, a clustering and a bridge are.
 //!
-//! | module | scores | needs |
-//! |---|---|---|
-//! | [`mod@regression`] | MSE, MAE, R² | true outputs |
-//! | [`clustering`] | AMI, NMI, ARI, mis-clustering rate ε | latent classes |
-//! | [`text`] | BLEU | texts of the outputs |
-//! | [`mod@bridging`] | bridging accuracy, mis-bridging rate ε_B | latent classes of both sides |
+//! A metric is one file and one line in [`ALL`], which says what it is, which way is better, and
+//! what it is computed from:
 //!
-//! All sums are `f64` and folded in a fixed order: a score does not depend on the thread count.
+//! | computed from | metrics | shared work |
+//! |---|---|---|
+//! | [`Predictions`]: predicted and true outputs | MSE, MAE, R² | [`regression()`] |
+//! | [`Texts`]: retrieved texts and their references | BLEU | |
+//! | [`Contingency`]: clusters and latent classes of one side | AMI, NMI, ARI, mis-clustering rate ε | |
+//! | [`Links`]: clusters and classes of both sides, and the bridge | bridging accuracy, mis-bridging rate ε_B | [`bridging()`] |
+//!
+//! `bridged list`, the runs of a study and their report go through the list. All sums are `f64` and
+//! folded in a fixed order: a score does not depend on the thread count.
 
+pub mod accuracy;
+pub mod ami;
+pub mod ari;
+pub mod bleu;
 pub mod bridging;
-pub mod clustering;
+pub mod contingency;
+pub mod mae;
+pub mod misbridging;
+pub mod misclustering;
+pub mod mse;
+pub mod nmi;
+pub mod r2;
 pub mod regression;
-pub mod text;
+mod scorer;
 
-pub use bridging::{Bridging, Side, bridging};
-pub use clustering::{Contingency, Matching, ami, ari, misclustering, nmi};
-pub use regression::{Regression, Rows, mae, mse, r2, regression};
-pub use text::bleu;
+pub use ami::ami;
+pub use ari::ari;
+pub use bleu::bleu;
+pub use bridging::{Bridging, LabelledRows, bridging};
+pub use contingency::Contingency;
+pub use mae::mae;
+pub use misclustering::{Matching, misclustering};
+pub use mse::mse;
+pub use nmi::nmi;
+pub use r2::r2;
+pub use regression::{Regression, Rows, regression};
+pub use scorer::{Better, Links, Predictions, Score, Scorer, Texts};
 
-use crate::cluster::Entry;
 use thiserror::Error;
 
 /// Every metric, in the order in which `bridged list` shows them.
-pub const ALL: &[Entry] = &[
-    Entry { name: "mse", about: "mean squared error over all entries" },
-    Entry { name: "mae", about: "mean absolute error over all entries" },
-    Entry {
-        name: "r2",
-        about: "share of the variance that is explained, columns by their variance",
-    },
-    Entry {
-        name: "bleu",
-        about: "wording that retrieved texts share with their references, 0 to 100",
-    },
-    Entry { name: "ami", about: "adjusted mutual information of clusters and classes" },
-    Entry { name: "nmi", about: "normalised mutual information of clusters and classes" },
-    Entry { name: "ari", about: "adjusted Rand index of clusters and classes" },
-    Entry {
-        name: "epsilon",
-        about: "mis-clustering rate: the least share of rows in a wrong cluster",
-    },
-    Entry {
-        name: "accuracy",
-        about: "bridging accuracy: the share of classes whose link is right",
-    },
-    Entry {
-        name: "epsilon_b",
-        about: "mis-bridging rate: the share of rows whose class has a wrong link",
-    },
+pub const ALL: &[Scorer] = &[
+    mse::SCORER,
+    mae::SCORER,
+    r2::SCORER,
+    bleu::SCORER,
+    ami::SCORER,
+    nmi::SCORER,
+    ari::SCORER,
+    misclustering::SCORER,
+    accuracy::SCORER,
+    misbridging::SCORER,
 ];
 
 /// Why a score could not be computed.
@@ -73,7 +79,7 @@ pub enum MetricError {
         /// Columns of the truth.
         cols: usize,
     },
-    /// A list that should have one entry a row has another length.
+    /// A list that should have one entry per row has another length.
     #[error("`{name}` has {got} entries, but {need} are needed: one for each row")]
     Length {
         /// The list.

@@ -1,4 +1,5 @@
-//! Errors of predicted rows: MSE, MAE and R².
+//! Errors of predicted rows, all in two passes: what [MSE](fn@super::mse), [MAE](fn@super::mae) and
+//! [R²](fn@super::r2) are read from.
 //!
 //! With predictions p and true values t, both (n, d), over the rows that were predicted,
 //!
@@ -7,7 +8,7 @@
 //! R²_c = 1 − Σ_i (p_ic − t_ic)² / Σ_i (t_ic − mean_c)²      for each column c
 //! ```
 //!
-//! MSE is the loss of every table of the paper. R² of several columns is averaged with the
+//! R² of several columns is averaged with the
 //! variance of each column as its weight (`r2`, scikit-learn's `"variance_weighted"`) or plainly
 //! (`r2_uniform`, `"uniform_average"`). A column whose true values are all equal scores 1 if it was
 //! predicted exactly and 0 otherwise, as in scikit-learn; it has no weight in `r2` unless every
@@ -117,21 +118,6 @@ pub fn regression(
     })
 }
 
-/// The mean squared error over all entries of all rows.
-pub fn mse(predicted: MatrixRef<'_>, truth: MatrixRef<'_>) -> Result<f64, MetricError> {
-    Ok(regression(predicted, truth, Rows::All)?.mse)
-}
-
-/// The mean absolute error over all entries of all rows.
-pub fn mae(predicted: MatrixRef<'_>, truth: MatrixRef<'_>) -> Result<f64, MetricError> {
-    Ok(regression(predicted, truth, Rows::All)?.mae)
-}
-
-/// R² over all rows, columns weighted by their variance; `None` for a single row.
-pub fn r2(predicted: MatrixRef<'_>, truth: MatrixRef<'_>) -> Result<Option<f64>, MetricError> {
-    Ok(regression(predicted, truth, Rows::All)?.r2)
-}
-
 /// Sums `width` numbers that `add` collects from each scored row, in a fixed order.
 fn column_sums(
     n: usize,
@@ -185,6 +171,7 @@ fn first_not_finite(p: MatrixRef<'_>, t: MatrixRef<'_>, rows: Rows<'_>) -> Metri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::{mae, mse, r2};
     use bridged_math::Matrix;
 
     #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use crate::support::*;
 use bridged::bridge::LinkStatus;
 use bridged::cluster::{ClusterSpec, Clusterer};
 use bridged::math::{Matrix, Seed, Silent};
-use bridged::metrics::{Side, bridging};
+use bridged::metrics::{LabelledRows, bridging};
 use bridged::synth::{Mixture, Pairs};
 use bridged::{BridgedClustering, Direction, PairRows, Problem, Source};
 
@@ -186,8 +186,8 @@ fn reversed_bridging_accuracy_is_not_scored_with_the_forward_truth_or_its_invers
         }
         // Scored against the forward truth, as the published code does, it would often be wrong.
         let (sx, sy) = (
-            Side { labels: &model.x.clustering.labels, classes: &classes },
-            Side { labels: &model.y.clustering.labels, classes: &classes },
+            LabelledRows { labels: &model.x.clustering.labels, classes: &classes },
+            LabelledRows { labels: &model.y.clustering.labels, classes: &classes },
         );
         let rescored = bridging(sy, sx, &model.reverse.bridge.best()).unwrap();
         assert_eq!(rescored, latent.reverse);

@@ -92,8 +92,14 @@ fn bridging_accuracy(pairs: usize) -> f64 {
             Mixture { classes: 4, dim_x: 6, dim_y: 6, separation: 3.2, ..Mixture::default() };
         let s = mixture.draw(sizes(240, 240, 0, Pairs::Stratified(pairs)), Seed(seed));
         let model = fit_sample(&BridgedClustering::with_k(4), &s);
-        let x = bridged::metrics::Side { labels: &model.x.clustering.labels, classes: &s.latent_x };
-        let y = bridged::metrics::Side { labels: &model.y.clustering.labels, classes: &s.latent_y };
+        let x = bridged::metrics::LabelledRows {
+            labels: &model.x.clustering.labels,
+            classes: &s.latent_x,
+        };
+        let y = bridged::metrics::LabelledRows {
+            labels: &model.y.clustering.labels,
+            classes: &s.latent_y,
+        };
         bridged::metrics::bridging(x, y, &model.forward.bridge.best()).unwrap().accuracy
     };
     (0..draws).map(accuracy).sum::<f64>() / draws as f64

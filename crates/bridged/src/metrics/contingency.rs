@@ -1,28 +1,19 @@
-//! How well a clustering recovers latent classes: AMI, NMI, ARI and the mis-clustering rate ε.
+//! Clusters against classes: the contingency table that the scores of a clustering are read from.
 //!
-//! All four are functions of the contingency table n_ij = rows in cluster i and class j, with row
-//! sums a_i, column sums b_j and n rows:
+//! n_ij is the number of rows in cluster i and class j, with row sums a_i, column sums b_j and n
+//! rows. From it follow
 //!
 //! ```text
-//! MI  = Σ n_ij/n · ln(n n_ij / (a_i b_j))          H(a) = −Σ a_i/n · ln(a_i/n)
-//! NMI = MI / mean(H(a), H(b))
-//! AMI = (MI − E[MI]) / (mean(H(a), H(b)) − E[MI])  (Vinh, Epps & Bailey 2010)
-//! ARI = the same correction of the share of row pairs on which both agree (Hubert & Arabie 1985)
-//! ε   = 1 − max over injective maps σ: cluster → class of Σ_i n_{i σ(i)} / n        (§4)
+//! MI = Σ n_ij/n · ln(n n_ij / (a_i b_j))      H(a) = −Σ a_i/n · ln(a_i/n)
 //! ```
 //!
-//! `E[MI]` is over all tables with these sums, so n_ij is hypergeometric. Its weights are computed
-//! from their mode outwards by the ratio of neighbours until they vanish: exact to rounding, with no
-//! logarithms of factorials to cancel. Equal sums are done once, so a million rows in a million
-//! clusters cost no more than a few. AMI and NMI are normalised by the arithmetic mean, as by
-//! default in scikit-learn.
+//! and with them [AMI](fn@super::ami), [NMI](fn@super::nmi), [ARI](fn@super::ari) and the mis-clustering rate
+//! [ε](fn@super::misclustering).
 //!
-//! Labels are any numbers; [`NOISE`] is a label of its own in AMI, NMI and ARI. In ε it is no
-//! cluster: its rows are mapped to no class and count as errors.
+//! Labels are any numbers; [`NOISE`](crate::cluster::NOISE) is a label of its own in AMI, NMI and
+//! ARI. In ε it is no cluster: its rows are mapped to no class and count as errors.
 
 use super::{MetricError, check_length};
-use crate::cluster::NOISE;
-use bridged_math::assignment::{Goal, assign};
 use std::collections::BTreeMap;
 
 /// How many rows each pair of cluster and class shares; only pairs that occur are stored.
@@ -38,29 +29,13 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contingency {
-    clusters: Vec<u32>,
-    classes: Vec<u32>,
+    pub(super) clusters: Vec<u32>,
+    pub(super) classes: Vec<u32>,
     /// (position in `clusters`, position in `classes`) → rows.
-    cells: BTreeMap<(usize, usize), u64>,
-    cluster_sizes: Vec<u64>,
-    class_sizes: Vec<u64>,
-    rows: u64,
-}
-
-/// The best one-to-one map from clusters to classes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Matching {
-    /// ε, the share of rows whose cluster is not mapped to their class.
-    pub error: f64,
-    /// σ: the class of each cluster, as (cluster, class); a cluster without a class is not listed.
-    pub class_of: BTreeMap<u32, u32>,
-}
-
-impl Matching {
-    /// σ⁻¹: the cluster of each class.
-    pub fn cluster_of(&self) -> BTreeMap<u32, u32> {
-        self.class_of.iter().map(|(&cluster, &class)| (class, cluster)).collect()
-    }
+    pub(super) cells: BTreeMap<(usize, usize), u64>,
+    pub(super) cluster_sizes: Vec<u64>,
+    pub(super) class_sizes: Vec<u64>,
+    pub(super) rows: u64,
 }
 
 impl Contingency {
@@ -88,7 +63,7 @@ impl Contingency {
         Ok(Self { clusters, classes, cells, cluster_sizes, class_sizes, rows })
     }
 
-    /// The labels that occur, in order; [`NOISE`] comes last.
+    /// The labels that occur, in order; [`NOISE`](crate::cluster::NOISE) comes last.
     pub fn clusters(&self) -> &[u32] {
         &self.clusters
     }
@@ -121,76 +96,6 @@ impl Contingency {
         row().filter(|(_, n)| Some(**n) == most).map(|(&(_, j), _)| self.classes[j]).collect()
     }
 
-    /// Adjusted mutual information: 0 for chance, 1 for equal partitions.
-    pub fn ami(&self) -> f64 {
-        match (self.clusters.len(), self.classes.len()) {
-            (1, 1) => return 1.0,
-            (1, _) | (_, 1) => return 0.0,
-            _ => {}
-        }
-        let expected = self.expected_mutual_information();
-        // Where the expectation reaches the maximum (all rows alone), 0/0 means equal: 1.
-        let guard = |v: f64| if v < 0.0 { v.min(-f64::EPSILON) } else { v.max(f64::EPSILON) };
-        guard(self.mutual_information() - expected) / guard(self.mean_entropy() - expected)
-    }
-
-    /// Normalised mutual information: 1 for equal partitions, not corrected for chance.
-    pub fn nmi(&self) -> f64 {
-        match (self.clusters.len(), self.classes.len()) {
-            (1, 1) => 1.0,
-            (1, _) | (_, 1) => 0.0,
-            _ => self.mutual_information() / self.mean_entropy(),
-        }
-    }
-
-    /// Adjusted Rand index: 0 for chance, 1 for equal partitions.
-    pub fn ari(&self) -> f64 {
-        let squares = |sizes: &mut dyn Iterator<Item = &u64>| -> i128 {
-            sizes.map(|&s| i128::from(s) * i128::from(s)).sum()
-        };
-        // Ordered pairs of distinct rows: together in both, in one only, in neither.
-        let n = i128::from(self.rows);
-        let (cells, a, b) = (
-            squares(&mut self.cells.values()),
-            squares(&mut self.cluster_sizes.iter()),
-            squares(&mut self.class_sizes.iter()),
-        );
-        let (both, only_a, only_b) = (cells - n, a - cells, b - cells);
-        let neither = n * n - a - b + cells;
-        if only_a == 0 && only_b == 0 {
-            return 1.0;
-        }
-        // The products reach n⁴, which fits up to n = 2³¹.
-        let above = 2 * (both * neither - only_a * only_b);
-        let below = (both + only_b) * (only_b + neither) + (both + only_a) * (only_a + neither);
-        above as f64 / below as f64
-    }
-
-    /// The best injective map of clusters to classes and its mis-clustering rate ε.
-    ///
-    /// A cluster and a class that share no row are never mapped to each other, noise is mapped to
-    /// no class, and the rows of a cluster left without a class are errors. Cost O(k C min(k, C)).
-    pub fn matching(&self) -> Matching {
-        let k = self.clusters.iter().filter(|&&c| c != NOISE).count();
-        let classes = self.classes.len();
-        let mut counts = vec![0.0f64; k * classes];
-        for (&(i, j), &rows) in self.cells.iter().filter(|((i, _), _)| *i < k) {
-            counts[i * classes + j] = rows as f64;
-        }
-        let best = assign(&counts, k, classes, Goal::Maximise);
-        let mut class_of = BTreeMap::new();
-        for (i, j) in best.row_to_col.iter().enumerate() {
-            match *j {
-                Some(j) if counts[i * classes + j] > 0.0 => {
-                    class_of.insert(self.clusters[i], self.classes[j]);
-                }
-                _ => {}
-            }
-        }
-        let error = (self.rows as f64 - best.total) / self.rows as f64;
-        Matching { error, class_of }
-    }
-
     /// MI in nats.
     pub fn mutual_information(&self) -> f64 {
         let n = self.rows as f64;
@@ -203,49 +108,11 @@ impl Contingency {
         sum.clamp(0.0, entropy(&self.cluster_sizes, n).min(entropy(&self.class_sizes, n)))
     }
 
-    /// `E[MI]` in nats over all tables with the same row and column sums.
-    pub fn expected_mutual_information(&self) -> f64 {
-        let (a, b) = (multiplicities(&self.cluster_sizes), multiplicities(&self.class_sizes));
-        let mut sum = 0.0;
-        for (&a, &times_a) in &a {
-            for (&b, &times_b) in &b {
-                sum += (times_a * times_b) as f64 * expected_cell(self.rows, a, b);
-            }
-        }
-        sum
-    }
-
-    fn mean_entropy(&self) -> f64 {
+    /// Mean of the entropies of clusters and classes, in nats.
+    pub(super) fn mean_entropy(&self) -> f64 {
         let n = self.rows as f64;
         0.5 * (entropy(&self.cluster_sizes, n) + entropy(&self.class_sizes, n))
     }
-}
-
-/// Adjusted mutual information of two labellings of the same rows; see [`Contingency::ami`].
-///
-/// ```
-/// use bridged::metrics::ami;
-/// assert!((ami(&[1, 1, 0, 0], &[5, 5, 8, 8])? - 1.0).abs() < 1e-12);
-/// assert!(ami(&[0, 1, 0, 1], &[5, 5, 8, 8])? < 0.0);
-/// # Ok::<(), bridged::metrics::MetricError>(())
-/// ```
-pub fn ami(labels: &[u32], classes: &[u32]) -> Result<f64, MetricError> {
-    Ok(Contingency::new(labels, classes)?.ami())
-}
-
-/// Normalised mutual information of two labellings of the same rows; see [`Contingency::nmi`].
-pub fn nmi(labels: &[u32], classes: &[u32]) -> Result<f64, MetricError> {
-    Ok(Contingency::new(labels, classes)?.nmi())
-}
-
-/// Adjusted Rand index of two labellings of the same rows; see [`Contingency::ari`].
-pub fn ari(labels: &[u32], classes: &[u32]) -> Result<f64, MetricError> {
-    Ok(Contingency::new(labels, classes)?.ari())
-}
-
-/// The mis-clustering rate ε; see [`Contingency::matching`].
-pub fn misclustering(labels: &[u32], classes: &[u32]) -> Result<f64, MetricError> {
-    Ok(Contingency::new(labels, classes)?.matching().error)
 }
 
 fn distinct(values: &[u32]) -> Vec<u32> {
@@ -255,58 +122,15 @@ fn distinct(values: &[u32]) -> Vec<u32> {
     values
 }
 
-fn multiplicities(sizes: &[u64]) -> BTreeMap<u64, u64> {
-    let mut times = BTreeMap::new();
-    for &s in sizes {
-        *times.entry(s).or_insert(0) += 1;
-    }
-    times
-}
-
 fn entropy(sizes: &[u64], n: f64) -> f64 {
     -sizes.iter().map(|&s| s as f64 / n * (s as f64 / n).ln()).sum::<f64>()
-}
-
-/// `E[m/n · ln(n m / (a b))]` for a hypergeometric m: of n rows, a are in the cluster, b in the class.
-fn expected_cell(n: u64, a: u64, b: u64) -> f64 {
-    /// Weights below this share of the largest one no longer matter in `f64`.
-    const VANISHED: f64 = 1e-20;
-    let (lowest, highest) = ((a + b).saturating_sub(n), a.min(b));
-    let mode = ((a as u128 + 1) * (b as u128 + 1) / (n as u128 + 2)) as u64;
-    let mode = mode.clamp(lowest, highest);
-    // P(m + 1) / P(m)
-    let ratio = |m: u64| {
-        let up = (a - m) as f64 * (b - m) as f64;
-        let down = (m + 1) as f64 * (n + m + 1 - a - b) as f64;
-        up / down
-    };
-    let scale = n as f64 / (a as f64 * b as f64);
-    let term = |m: u64| if m == 0 { 0.0 } else { m as f64 * (m as f64 * scale).ln() };
-    let (mut weights, mut sum) = (1.0, term(mode));
-    let mut weight = 1.0;
-    for m in mode..highest {
-        weight *= ratio(m);
-        weights += weight;
-        sum += weight * term(m + 1);
-        if weight < VANISHED {
-            break;
-        }
-    }
-    weight = 1.0;
-    for m in (lowest..mode).rev() {
-        weight /= ratio(m);
-        weights += weight;
-        sum += weight * term(m);
-        if weight < VANISHED {
-            break;
-        }
-    }
-    sum / weights / n as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::NOISE;
+    use crate::metrics::{ami, ari};
     use bridged_math::Seed;
     use proptest::prelude::*;
     use rand::RngExt;

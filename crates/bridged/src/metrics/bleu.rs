@@ -10,8 +10,15 @@
 //! match (the `exp` smoothing). Words are those of the `13a` rules: punctuation apart, except
 //! inside numbers. As sacreBLEU with its defaults.
 
-use super::MetricError;
+use super::{Better, MetricError, Score, Scorer};
 use std::collections::HashMap;
+
+pub(super) const SCORER: Scorer = Scorer {
+    name: "bleu",
+    about: "wording that retrieved texts share with their references, 0 to 100",
+    better: Better::Higher,
+    score: Score::Texts(|texts| bleu(texts.retrieved, texts.references)),
+};
 
 /// The longest n-grams that count.
 const ORDERS: usize = 4;

@@ -1,0 +1,16 @@
+//! The mean absolute error, Σ |p − t| / (n d).
+
+use super::{Better, MetricError, Rows, Score, Scorer, regression};
+use bridged_math::MatrixRef;
+
+pub(super) const SCORER: Scorer = Scorer {
+    name: "mae",
+    about: "mean absolute error over all entries",
+    better: Better::Lower,
+    score: Score::Values(|predictions| Some(predictions.errors.mae)),
+};
+
+/// The mean absolute error over all entries of all rows.
+pub fn mae(predicted: MatrixRef<'_>, truth: MatrixRef<'_>) -> Result<f64, MetricError> {
+    Ok(regression(predicted, truth, Rows::All)?.mae)
+}
