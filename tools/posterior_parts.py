@@ -28,9 +28,12 @@ DRAWS = ["", "unequal-random-pairs"]  # equal groups with stratified pairs; Zipf
 
 def errors(bridged: str, folder: pathlib.Path, data: str, draws: str, part: str) -> dict:
     base = pathlib.Path(__file__).parent.parent / "experiments"
-    given = tomllib.loads((base / draws / f"{'-'.join(filter(None, (data, draws)))}.toml").read_text())
+    given = tomllib.loads((base / "datasets" / f"{data}.toml").read_text())
+    condition = tomllib.loads((base / "conditions" / f"{draws or 'base'}.toml").read_text())
+    own = condition.get("dataset", {}).get(data, {})
+    keys = given["protocol"] | condition.get("protocol", {}) | own.get("protocol", {})
     head = f'data = "{data}.parquet"\ntruth = "{given.get("truth", "own")}"\n{CELLS}'
-    protocol = "\n".join(f"{key} = {json.dumps(value)}" for key, value in given["protocol"].items())
+    protocol = "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
     name = f"{data}-{draws}-{part}".replace(" ", "_")
     study = folder / f"{name}.toml"
     study.write_text(f"{head}[protocol]\n{protocol}\n{PARTS[part]}")

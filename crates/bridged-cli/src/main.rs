@@ -13,10 +13,6 @@ mod progress;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Counts what each thread holds, so that studies can tell the memory of a method.
-#[global_allocator]
-static COUNTED: bridged_lab::memory::Counting = bridged_lab::memory::Counting;
-
 /// Link two unlinked collections by a few known pairs, and predict either side from the other.
 #[derive(Debug, Parser)]
 #[command(name = "bridged", version, max_term_width = 100)]

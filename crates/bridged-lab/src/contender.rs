@@ -11,12 +11,24 @@ use bridged::{BridgedClustering, KeepRows};
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
 
+/// Bridged Clustering as in the paper.
+pub const PAPER: &str = "bridged";
+
+/// Bridged Clustering as `bridged fit` does it unless told otherwise.
+pub const DEFAULT: &str = "bridged-default";
+
+/// The posterior bridge and the residual map of the default, on the clusterings of the paper.
+pub const POSTERIOR: &str = "bridged-posterior";
+
+/// The same on plain k-means.
+pub const POSTERIOR_KMEANS: &str = "bridged-posterior-kmeans";
+
 /// The variants of Bridged Clustering, the paper's own first.
 pub const VARIANTS: &[Entry] = &[
-    Entry { name: "bridged", about: "as in the paper: balanced k-means, majority vote" },
-    Entry { name: "bridged-default", about: "what `bridged fit` does unless told otherwise" },
-    Entry { name: "bridged-posterior", about: "its posterior bridge and residual map alone" },
-    Entry { name: "bridged-posterior-kmeans", about: "that on plain k-means" },
+    Entry { name: PAPER, about: "as in the paper: balanced k-means, majority vote" },
+    Entry { name: DEFAULT, about: "what `bridged fit` does unless told otherwise" },
+    Entry { name: POSTERIOR, about: "its posterior bridge and residual map alone" },
+    Entry { name: POSTERIOR_KMEANS, about: "that on plain k-means" },
     Entry { name: "bridged-margin", about: "margin-based vote" },
     Entry { name: "bridged-hungarian", about: "one-to-one vote" },
     Entry { name: "bridged-soft", about: "soft bridging" },

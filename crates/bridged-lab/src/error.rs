@@ -46,6 +46,18 @@ pub enum LabError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The table of a study is nowhere.
+    #[error(
+        "`{}`: there is no such data set (looked for {looked}); name the folder that holds it \
+         with --data-dir or in $BRIDGED_DATA",
+        data.display()
+    )]
+    NoData {
+        /// As the study names it.
+        data: PathBuf,
+        /// Where it was looked for.
+        looked: String,
+    },
     /// A value out of its range.
     #[error("`{name}` must be {need}, got {got}")]
     BadValue {

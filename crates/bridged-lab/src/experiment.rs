@@ -1,10 +1,10 @@
 //! A study as a TOML file: which data, which cells, how rows are drawn, which methods.
 //!
 //! ```toml
-//! data = "flickr8k.parquet"       # beside this file, or in $BRIDGED_DATA
+//! data = "flickr8k.parquet"       # beside this file, or in the folder of data sets
 //! seed = 0
 //! groups = [3, 4, 5, 6, 7]        # C
-//! pairs = [1, 2, 3, 4]            # a group
+//! pairs = [1, 2, 3, 4]            # per group
 //! seeds = 30                      # runs of every cell
 //! settings = ["inductive", "transductive"]
 //! directions = ["forward", "reverse"]
@@ -24,15 +24,12 @@
 //! seeds = 3
 //! ```
 
-use crate::{Cell, Contender, LabError, Protocol, Setting};
+use crate::{Contender, LabError, Protocol, Setting, StudyCell};
 use bridged::Direction;
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// The folder that data sets are looked for in when they are not beside the experiment.
-pub const DATA_FOLDER: &str = "BRIDGED_DATA";
 
 /// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +49,7 @@ pub struct Experiment {
     /// The numbers of groups, C.
     #[serde(default = "paper_groups")]
     pub groups: Vec<usize>,
-    /// The numbers of pairs a group.
+    /// The numbers of pairs per group.
     #[serde(default = "paper_pairs")]
     pub pairs: Vec<usize>,
     /// Runs of every cell.
@@ -70,7 +67,7 @@ pub struct Experiment {
     /// By how much the clusters that Bridged Clustering is told to find exceed the groups.
     #[serde(default = "no_extra_clusters")]
     pub extra_clusters: Vec<i64>,
-    /// What a prediction is held against.
+    /// What a prediction is compared with.
     #[serde(default)]
     pub truth: Truth,
     /// What `bridged lab tune` chose; its groups are left out of the scores.
@@ -95,13 +92,13 @@ pub struct Slow {
     pub methods: Vec<String>,
     /// Their numbers of groups.
     pub groups: Vec<usize>,
-    /// Their numbers of pairs a group.
+    /// Their numbers of pairs per group.
     pub pairs: Vec<usize>,
     /// Their runs of every cell.
     pub seeds: usize,
 }
 
-/// What a prediction is held against.
+/// What a prediction is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {
@@ -150,13 +147,19 @@ fn all_methods() -> Vec<String> {
 }
 
 impl Experiment {
-    /// Reads a TOML file and finds its data set.
-    pub fn read(path: &Path) -> Result<Self, LabError> {
+    /// Reads a TOML file and finds its data set, beside the file or in `data_folder`.
+    pub fn read(path: &Path, data_folder: Option<&Path>) -> Result<Self, LabError> {
         let mut experiment = Self::parse_file(path)?;
-        let beside = path.parent().unwrap_or(Path::new("."));
-        experiment.data = find_data(&experiment.data, beside)?;
-        experiment.tuned = experiment.tuned.map(|tuned| beside.join(tuned));
+        experiment.locate(path.parent().unwrap_or(Path::new(".")), data_folder)?;
         Ok(experiment)
+    }
+
+    /// Finds the files that the study names: its data set in `folder`, or else in `data_folder`,
+    /// and what a search chose in `folder`.
+    pub fn locate(&mut self, folder: &Path, data_folder: Option<&Path>) -> Result<(), LabError> {
+        self.data = find_data(&self.data, folder, data_folder)?;
+        self.tuned = self.tuned.take().map(|tuned| folder.join(tuned));
+        Ok(())
     }
 
     /// Reads a TOML file as it is.
@@ -189,40 +192,45 @@ impl Experiment {
     }
 
     fn parse(text: &str) -> Result<Self, LabError> {
-        let experiment: Self = toml::from_str(text).map_err(|e| {
-            let reason = match nearest_key(e.message()) {
-                Some(key) => format!("{} (did you mean `{key}`?)", e.to_string().trim_end()),
-                None => e.to_string().trim_end().to_string(),
-            };
-            LabError::BadFile { path: PathBuf::new(), reason }
-        })?;
+        let study: Self = toml::from_str(text).map_err(|e| not_a_study(&e))?;
+        study.checked()
+    }
+
+    /// The study with these keys.
+    pub(crate) fn from_table(keys: toml::Table) -> Result<Self, LabError> {
+        let study: Self = keys.try_into().map_err(|e| not_a_study(&e))?;
+        study.checked()
+    }
+
+    /// The study, if it can be carried out.
+    fn checked(self) -> Result<Self, LabError> {
         for (name, empty) in [
-            ("groups", experiment.groups.is_empty()),
-            ("pairs", experiment.pairs.is_empty()),
-            ("settings", experiment.settings.is_empty()),
-            ("directions", experiment.directions.is_empty()),
-            ("methods", experiment.methods.is_empty()),
-            ("extra_clusters", experiment.extra_clusters.is_empty()),
-            ("seeds", experiment.seeds == 0),
+            ("groups", self.groups.is_empty()),
+            ("pairs", self.pairs.is_empty()),
+            ("settings", self.settings.is_empty()),
+            ("directions", self.directions.is_empty()),
+            ("methods", self.methods.is_empty()),
+            ("extra_clusters", self.extra_clusters.is_empty()),
+            ("seeds", self.seeds == 0),
         ] {
             if empty {
                 return Err(LabError::BadValue { name, need: "at least one", got: "none".into() });
             }
         }
-        if experiment.x == experiment.y {
-            let got = format!("`{}`", experiment.y);
+        if self.x == self.y {
+            let got = format!("`{}`", self.y);
             return Err(LabError::BadValue { name: "y", need: "another column than `x`", got });
         }
-        for name in experiment.methods.iter().chain(experiment.parameters.keys()) {
-            experiment.contender(name)?;
+        for name in self.methods.iter().chain(self.parameters.keys()) {
+            self.contender(name)?;
         }
-        for name in experiment.slow.iter().flat_map(|slow| &slow.methods) {
-            if !experiment.methods.contains(name) {
-                let methods = experiment.methods.iter().map(String::as_str);
+        for name in self.slow.iter().flat_map(|slow| &slow.methods) {
+            if !self.methods.contains(name) {
+                let methods = self.methods.iter().map(String::as_str);
                 return Err(LabError::unknown("method in this study called", name, methods));
             }
         }
-        Ok(experiment)
+        Ok(self)
     }
 
     /// The baseline of that name with the parameters of this study.
@@ -236,7 +244,7 @@ impl Experiment {
     }
 
     /// Whether a method is asked for on a draw.
-    pub fn asks(&self, method: &str, cell: Cell, run: usize) -> bool {
+    pub fn asks(&self, method: &str, cell: StudyCell, run: usize) -> bool {
         match &self.slow {
             Some(slow) if slow.methods.iter().any(|m| m == method) => {
                 run < slow.seeds
@@ -248,14 +256,20 @@ impl Experiment {
     }
 
     /// Every cell of the study.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn cells(&self) -> Vec<StudyCell> {
         let mut cells = Vec::new();
         for &direction in &self.directions {
             for &setting in &self.settings {
                 for &groups in &self.groups {
                     for &pairs in &self.pairs {
                         for &extra_clusters in &self.extra_clusters {
-                            cells.push(Cell { groups, pairs, setting, direction, extra_clusters });
+                            cells.push(StudyCell {
+                                groups,
+                                pairs,
+                                setting,
+                                direction,
+                                extra_clusters,
+                            });
                         }
                     }
                 }
@@ -265,24 +279,25 @@ impl Experiment {
     }
 }
 
-/// The data set as given, beside the experiment, or in the folder of data sets.
-fn find_data(data: &Path, beside: &Path) -> Result<PathBuf, LabError> {
-    let folder = std::env::var_os(DATA_FOLDER).map(PathBuf::from);
-    let mut places = vec![beside.join(data)];
-    places.extend(folder.map(|f| f.join(data)));
-    places.push(Path::new("../shared/data").join(data));
+/// The data set in the folder of its study, or in the folder of data sets.
+fn find_data(data: &Path, folder: &Path, data_folder: Option<&Path>) -> Result<PathBuf, LabError> {
+    let places: Vec<PathBuf> =
+        [Some(folder), data_folder].into_iter().flatten().map(|place| place.join(data)).collect();
     if let Some(found) = places.iter().find(|p| p.exists()) {
         return Ok(found.clone());
     }
     let looked: Vec<String> = places.iter().map(|p| format!("`{}`", p.display())).collect();
-    Err(LabError::BadFile {
-        path: data.to_path_buf(),
-        reason: format!(
-            "there is no such data set (looked for {}); name the folder that holds it in \
-             ${DATA_FOLDER}",
-            looked.join(", ")
-        ),
-    })
+    Err(LabError::NoData { data: data.to_path_buf(), looked: looked.join(", ") })
+}
+
+/// Why the keys of a file are not those of a study, with the nearest known key.
+fn not_a_study(error: &toml::de::Error) -> LabError {
+    let reason = error.to_string().trim_end().to_string();
+    let reason = match nearest_key(error.message()) {
+        Some(key) => format!("{reason} (did you mean `{key}`?)"),
+        None => reason,
+    };
+    LabError::BadFile { path: PathBuf::new(), reason }
 }
 
 /// The known name that is most like the unknown one, from a message of serde's that lists both.

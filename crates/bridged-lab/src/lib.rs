@@ -10,6 +10,7 @@
 //! | [`dataset`] | a paired table with its hidden groups |
 //! | [`protocol`] | how pools, pairs and test rows are drawn from it |
 //! | [`experiment`] | the TOML file that describes a study |
+//! | [`catalogue`] | a folder of studies: data sets × conditions |
 //! | [`contender`] | what is compared, by name |
 //! | [`runner`], [`record`], [`memory`] | runs in parallel, each written down as it ends |
 //! | [`results`], [`spaces`] | the folder that a study leaves, and its picture of both spaces |
@@ -17,6 +18,7 @@
 //! | [`stats`] | who wins, how sure that is, and what goes together |
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
+pub mod catalogue;
 pub mod contender;
 pub mod curate;
 pub mod dataset;
@@ -33,11 +35,12 @@ pub mod spaces;
 pub mod stats;
 pub mod tune;
 
+pub use catalogue::{Catalogue, NamedStudy};
 pub use contender::Contender;
 pub use dataset::Dataset;
 pub use error::LabError;
 pub use experiment::{Experiment, Slow, Truth};
-pub use protocol::{Cell, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, TestRows};
+pub use protocol::{Draw, Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell, TestRows};
 pub use report::Report;
 pub use results::Results;
 pub use runner::Runner;

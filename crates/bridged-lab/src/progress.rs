@@ -12,7 +12,7 @@ pub(crate) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Begins a stage of so many fits.
+    /// Begins a stage of this many fits.
     pub fn begin(watch: &'a dyn Watch, name: &'a str, total: usize) -> Result<Self, Cancelled> {
         let stage = Stage::begin(watch, name, Some(total as u64))?;
         Ok(Self { stage, done: AtomicU64::new(0), stopped: AtomicBool::new(false) })

@@ -100,10 +100,10 @@ pub enum Setting {
 
 /// One cell of a study: what its runs have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Cell {
+pub struct StudyCell {
     /// C, the number of groups.
     pub groups: usize,
-    /// Pairs a group.
+    /// Pairs per group.
     pub pairs: usize,
     /// Whether test rows are visible.
     pub setting: Setting,
@@ -174,7 +174,7 @@ impl Protocol {
         &self,
         data: &Dataset,
         allowed: &[u32],
-        cell: Cell,
+        cell: StudyCell,
         seed: Seed,
     ) -> Result<Draw, LabError> {
         let (mut x_rows, mut y_rows, mut test_rows) = (Vec::new(), Vec::new(), Vec::new());
@@ -217,7 +217,7 @@ impl Protocol {
         })
     }
 
-    fn check(&self, cell: Cell) -> Result<(), LabError> {
+    fn check(&self, cell: StudyCell) -> Result<(), LabError> {
         let share = |name, value: f64| {
             let got = value.to_string();
             let ok = (0.0..1.0).contains(&value);
@@ -280,8 +280,8 @@ mod tests {
 
     const ALL: [u32; 6] = [0, 1, 2, 3, 4, 5];
 
-    fn cell(groups: usize, pairs: usize, setting: Setting) -> Cell {
-        Cell { groups, pairs, setting, direction: Direction::Forward, extra_clusters: 0 }
+    fn cell(groups: usize, pairs: usize, setting: Setting) -> StudyCell {
+        StudyCell { groups, pairs, setting, direction: Direction::Forward, extra_clusters: 0 }
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         let protocol = Protocol { split_by: SplitBy::Row, ..protocol };
         for setting in [Setting::Transductive, Setting::Inductive] {
             let draw = protocol.draw(&data, &ALL, cell(3, 2, setting), Seed(1)).unwrap();
-            // 25 rows a group: 2 pairs, 5 output only, 18 others of which 4 are unseen.
+            // 25 rows per group: 2 pairs, 5 output only, 18 others of which 4 are unseen.
             let unseen = if setting == Setting::Inductive { 4 } else { 0 };
             assert_eq!(draw.pairs.len(), 6);
             assert_eq!(draw.y.rows(), 3 * (2 + 5));
@@ -317,7 +317,7 @@ mod tests {
         let data = data();
         for direction in [Direction::Forward, Direction::Reverse] {
             for setting in [Setting::Transductive, Setting::Inductive] {
-                let cell = Cell { direction, ..cell(2, 1, setting) };
+                let cell = StudyCell { direction, ..cell(2, 1, setting) };
                 let draw = Protocol::default().draw(&data, &ALL, cell, Seed(2)).unwrap();
                 let (from, to) = data.sides(direction);
                 for (i, &row) in draw.test_rows.iter().enumerate() {

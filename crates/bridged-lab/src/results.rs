@@ -3,12 +3,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `study.toml` | the study, so that a report needs nothing else |
-//! | `runs.jsonl`, or `runs.jsonl.gz` where it is only read | one line a run |
+//! | `runs.jsonl`, or `runs.jsonl.gz` where it is only read | one line per run |
 //! | `spaces.json` | one draw in two dimensions, for the picture of both spaces |
 //! | `made.json` | with which command, release and machine |
 
-use crate::record::{self, Journal, Outcome, Run};
-use crate::{Cell, Experiment, LabError, Spaces};
+use crate::record::{self, Outcome, RunLog, RunRecord};
+use crate::{Experiment, LabError, Spaces, StudyCell};
 use bridged::Direction;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -31,7 +31,7 @@ pub struct Results {
     /// The study.
     pub study: Experiment,
     /// Its runs so far.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunRecord>,
     /// One draw in two dimensions.
     pub spaces: Option<Spaces>,
     /// With what they were made.
@@ -107,12 +107,12 @@ impl Folder {
     }
 
     /// The file that runs are added to.
-    pub fn journal(&self) -> Result<Journal, LabError> {
-        Journal::open(&self.path.join(RUNS))
+    pub fn run_log(&self) -> Result<RunLog, LabError> {
+        RunLog::open(&self.path.join(RUNS))
     }
 
     /// The runs that are there.
-    pub fn runs(&self) -> Result<Vec<Run>, LabError> {
+    pub fn runs(&self) -> Result<Vec<RunRecord>, LabError> {
         record::read(&self.path.join(RUNS))
     }
 
@@ -175,8 +175,8 @@ impl Results {
 }
 
 impl Results {
-    /// Writes them into a new folder in little space: runs in the order of their draws, errors rounded
-    /// to seven digits, other scores to five, seconds to two, compressed.
+    /// Writes them into a new folder in little space: runs in the order of their draws, squared
+    /// errors rounded to seven digits, other scores to four, seconds to two, compressed.
     pub fn pack(&self, folder: &Path) -> Result<(), LabError> {
         let io = |source| LabError::Io { path: folder.to_path_buf(), source };
         std::fs::create_dir_all(folder).map_err(io)?;
@@ -189,9 +189,9 @@ impl Results {
         if let Some(made) = &self.made {
             packed.keep(made, self.spaces.as_ref())?;
         }
-        let mut runs: Vec<Run> = self.runs.iter().map(rounded).collect();
+        let mut runs: Vec<RunRecord> = self.runs.iter().map(rounded).collect();
         runs.sort_by_cached_key(|r| {
-            let Cell { groups, pairs, setting, direction, extra_clusters } = r.cell;
+            let StudyCell { groups, pairs, setting, direction, extra_clusters } = r.cell;
             let direction = direction == Direction::Reverse;
             (direction, setting, extra_clusters, groups, pairs, r.run, r.method.clone())
         });
@@ -208,34 +208,24 @@ impl Results {
 }
 
 /// A run with as many digits as its numbers mean.
-fn rounded(run: &Run) -> Run {
+fn rounded(run: &RunRecord) -> RunRecord {
     let digits = |value: f64, digits: usize| -> f64 {
         format!("{value:.*e}", digits - 1).parse().expect("a number that was just written")
     };
     let mut run = run.clone();
     if let Outcome::Scores(s) = &mut run.outcome {
-        for value in [&mut s.mse, &mut s.mse_of_mean] {
-            *value = digits(*value, 7);
+        s.mse_of_mean = digits(s.mse_of_mean, 7);
+        for (name, value) in &mut s.metrics {
+            let kept = if name == "mse" { 7 } else { 4 };
+            *value = value.map(|v| digits(v, kept));
         }
-        s.mae = digits(s.mae, 4);
-        s.r2 = s.r2.map(|v| digits(v, 4));
-        s.bleu = s.bleu.map(|v| digits(v, 4));
+        for value in s.clusters.iter_mut().flat_map(|c| c.values_mut()) {
+            *value = digits(*value, 4);
+        }
         for value in [&mut s.fit_seconds, &mut s.predict_seconds] {
             *value = digits(*value, 2);
         }
         s.peak_bytes = digits(s.peak_bytes as f64, 2) as u64;
-        if let Some(c) = &mut s.clusters {
-            for value in [
-                &mut c.ami_x,
-                &mut c.ami_y,
-                &mut c.epsilon_x,
-                &mut c.epsilon_y,
-                &mut c.accuracy,
-                &mut c.epsilon_b,
-            ] {
-                *value = digits(*value, 4);
-            }
-        }
     }
     run
 }
@@ -271,8 +261,8 @@ mod tests {
         Experiment::parse_file(&path).unwrap()
     }
 
-    fn run(study: &Experiment, version: &str) -> Run {
-        Run {
+    fn run(study: &Experiment, version: &str) -> RunRecord {
+        RunRecord {
             data: "d".into(),
             cell: study.cells()[0],
             run: 0,
@@ -292,7 +282,7 @@ mod tests {
         Folder::begin(&path, &study("seeds = 3")).expect("fewer runs of the same study");
         let error = Folder::begin(&path, &study("seed = 3")).unwrap_err().to_string();
         assert!(error.contains("another study: its `seed` differs"), "{error}");
-        folder.journal().unwrap().add(&run(&plain, "0.0.1")).unwrap();
+        folder.run_log().unwrap().add(&run(&plain, "0.0.1")).unwrap();
         let error = Folder::begin(&path, &plain).unwrap_err().to_string();
         assert!(
             error.contains("holds runs of bridged 0.0.1") && error.contains("--out"),
@@ -307,7 +297,7 @@ mod tests {
         let path = directory.path().join("all/one");
         let plain = study("");
         let folder = Folder::begin(&path, &plain).unwrap();
-        folder.journal().unwrap().add(&run(&plain, env!("CARGO_PKG_VERSION"))).unwrap();
+        folder.run_log().unwrap().add(&run(&plain, env!("CARGO_PKG_VERSION"))).unwrap();
         folder.keep(&Made::now("bridged lab run".into(), 2), None).unwrap();
         let before = Results::read(&path).unwrap();
         assert_eq!(before.study.data, Path::new("d.parquet"), "without the place on this machine");

@@ -1,21 +1,24 @@
 //! Carries out a study: every method on every draw, in parallel, each run written down as it ends.
 //!
 //! Each worker is one thread that does one draw at a time, so that the seconds and bytes of a
-//! method are its own. A run that is in the journal already is not repeated; what is killed loses
+//! method are its own. A run that is in the log already is not repeated; what is killed loses
 //! the runs in flight and nothing else.
 
 use crate::contender::Contender;
-use crate::memory::peak_of;
+use crate::memory::{peak_of, start_counting};
 use crate::progress::Progress;
-use crate::record::{Clusters, Journal, Key, Outcome, Run, Scores};
+use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_names};
 use crate::tune::Tuned;
-use crate::{Cell, Dataset, Draw, Experiment, LabError, Spaces, Truth};
+use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
 use bridged::math::distance::squared_distance;
 use bridged::math::neighbors::Neighbors;
 use bridged::math::{Matrix, Seed, Watch};
-use bridged::metrics::{self, Rows, Side};
+use bridged::metrics::{
+    self, Contingency, LabelledRows, Links, MetricError, Predictions, Rows, Score, Texts,
+};
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
 use cpu_time::ThreadTime;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,7 +42,7 @@ pub struct Tuning {
 
 /// One draw and the methods that still have to run on it.
 struct Job {
-    cell: Cell,
+    cell: StudyCell,
     run: usize,
     missing: Vec<usize>,
 }
@@ -75,8 +78,8 @@ impl<'a> Runner<'a> {
     }
 
     /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
-    pub fn seed(&self, cell: Cell, run: usize) -> Seed {
-        let Cell { groups, pairs, setting, direction, .. } = cell;
+    pub fn seed(&self, cell: StudyCell, run: usize) -> Seed {
+        let StudyCell { groups, pairs, setting, direction, .. } = cell;
         let name = format!("{direction:?}/{setting:?}/{groups}/{pairs}");
         Seed(self.study.seed).child(&self.data.name).child(&name).nth(run)
     }
@@ -84,21 +87,18 @@ impl<'a> Runner<'a> {
     /// The first draw of the middle cell, in two dimensions.
     pub fn spaces(&self) -> Result<Option<Spaces>, LabError> {
         let cells = self.study.cells();
-        let same = |c: &&Cell| c.direction == cells[0].direction && c.setting == cells[0].setting;
-        let alike: Vec<&Cell> = cells.iter().filter(same).collect();
+        let same =
+            |c: &&StudyCell| c.direction == cells[0].direction && c.setting == cells[0].setting;
+        let alike: Vec<&StudyCell> = cells.iter().filter(same).collect();
         let cell = *alike[alike.len() / 2];
         // A pool without any extent has no components; then there is no picture.
         Ok(Spaces::of(self.data, cell, &self.draw(cell, 0)?).ok())
     }
 
-    /// Runs what the journal does not have, on so many threads.
-    pub fn run(
-        &self,
-        journal: &Journal,
-        threads: usize,
-        watch: &dyn Watch,
-    ) -> Result<(), LabError> {
-        let jobs = self.jobs(journal);
+    /// Runs what the log does not have, on this many threads.
+    pub fn run(&self, log: &RunLog, threads: usize, watch: &dyn Watch) -> Result<(), LabError> {
+        start_counting();
+        let jobs = self.jobs(log);
         let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
         let progress = Progress::begin(watch, "runs", total)?;
         let next = AtomicUsize::new(0);
@@ -109,7 +109,7 @@ impl<'a> Runner<'a> {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
                     let pool = pool.expect("a thread can be started");
                     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let done = pool.install(|| self.carry_out(job, journal, &progress));
+                        let done = pool.install(|| self.carry_out(job, log, &progress));
                         if let Err(error) = done {
                             progress.stop();
                             failure.lock().expect("only stores").get_or_insert(error);
@@ -126,13 +126,13 @@ impl<'a> Runner<'a> {
     }
 
     /// What is left to do; the largest draws first, so that none of them is left over at the end.
-    fn jobs(&self, journal: &Journal) -> Vec<Job> {
+    fn jobs(&self, log: &RunLog) -> Vec<Job> {
         let mut jobs = Vec::new();
         for cell in self.study.cells() {
             for run in 0..self.study.seeds {
                 let missing = |m: &usize| {
                     let method = self.contenders[*m].0.clone();
-                    self.study.asks(&method, cell, run) && !journal.has(&Key { cell, run, method })
+                    self.study.asks(&method, cell, run) && !log.has(&RunKey { cell, run, method })
                 };
                 let missing: Vec<usize> = (0..self.contenders.len()).filter(missing).collect();
                 if !missing.is_empty() {
@@ -144,16 +144,11 @@ impl<'a> Runner<'a> {
         jobs
     }
 
-    fn draw(&self, cell: Cell, run: usize) -> Result<Draw, LabError> {
+    fn draw(&self, cell: StudyCell, run: usize) -> Result<Draw, LabError> {
         self.study.protocol.draw(self.data, &self.groups, cell, self.seed(cell, run))
     }
 
-    fn carry_out(
-        &self,
-        job: &Job,
-        journal: &Journal,
-        progress: &Progress<'_>,
-    ) -> Result<(), LabError> {
+    fn carry_out(&self, job: &Job, log: &RunLog, progress: &Progress<'_>) -> Result<(), LabError> {
         let draw = self.draw(job.cell, job.run)?;
         for &m in &job.missing {
             let (name, tuning) = &self.contenders[m];
@@ -167,7 +162,7 @@ impl<'a> Runner<'a> {
                 Err(MethodError::Cancelled(cancelled)) => return Err(cancelled.into()),
                 Err(error) => Outcome::Failed(error.to_string()),
             };
-            journal.add(&Run {
+            log.add(&RunRecord {
                 data: self.data.name.clone(),
                 cell: job.cell,
                 run: job.run,
@@ -184,11 +179,11 @@ impl<'a> Runner<'a> {
     fn score(
         &self,
         contender: &Contender,
-        cell: Cell,
+        cell: StudyCell,
         draw: &Draw,
         seed: Seed,
         watch: &dyn Watch,
-    ) -> Result<Scores, MethodError> {
+    ) -> Result<RunScores, MethodError> {
         let k = cell.groups.saturating_add_signed(cell.extra_clusters as isize).max(1);
         let contender = contender.with_k(k);
         let start = ThreadTime::now();
@@ -200,26 +195,48 @@ impl<'a> Runner<'a> {
         let predict_seconds = start.elapsed().as_secs_f64();
 
         let mean = draw.constant();
-        let truth = self.truth(&predicted, cell, draw);
-        let error = metrics::regression(predicted.view(), truth.view(), Rows::All).map_err(core)?;
         let truth = self.truth(&mean, cell, draw);
-        let of_mean = metrics::mse(mean.view(), truth.view()).map_err(core)?;
-        Ok(Scores {
+        let mse_of_mean = metrics::mse(mean.view(), truth.view()).map_err(core)?;
+        Ok(RunScores {
             tested: predicted.rows(),
-            mse: error.mse,
-            mae: error.mae,
-            r2: error.r2,
-            mse_of_mean: of_mean,
-            bleu: self.bleu(&predicted, cell, draw).map_err(core)?,
-            clusters: fitted.model().map(|model| self.clusters(model, draw)).transpose()?,
+            mse_of_mean,
+            clusters: fitted
+                .model()
+                .map(|model| self.cluster_metrics(model, draw))
+                .transpose()
+                .map_err(core)?,
             fit_seconds,
             predict_seconds,
             peak_bytes,
+            metrics: self.prediction_metrics(&predicted, cell, draw).map_err(core)?,
         })
     }
 
-    /// What a prediction is held against: the row's own output, or the closest output of its entity.
-    fn truth(&self, predicted: &Matrix, cell: Cell, draw: &Draw) -> Matrix {
+    /// Every metric of the predicted values, and of the texts that they retrieve.
+    fn prediction_metrics(
+        &self,
+        predicted: &Matrix,
+        cell: StudyCell,
+        draw: &Draw,
+    ) -> Result<BTreeMap<String, Option<f64>>, MetricError> {
+        let truth = self.truth(predicted, cell, draw);
+        let predictions = Predictions::new(predicted.view(), truth.view(), Rows::All)?;
+        let texts = self.retrieve(predicted, cell, draw);
+        let texts = texts.as_ref().map(|(retrieved, references)| Texts { retrieved, references });
+        let mut found = BTreeMap::new();
+        for scorer in metrics::ALL {
+            let value = match (scorer.score, &texts) {
+                (Score::Values(score), _) => score(&predictions),
+                (Score::Texts(score), Some(texts)) => Some(score(texts)?),
+                (Score::Texts(_), None) | (Score::Labels(_) | Score::Links(_), _) => continue,
+            };
+            found.insert(scorer.name.to_string(), value);
+        }
+        Ok(found)
+    }
+
+    /// What a prediction is compared with: the row's own output, or the closest output of its entity.
+    fn truth(&self, predicted: &Matrix, cell: StudyCell, draw: &Draw) -> Matrix {
         let (_, to) = self.data.sides(cell.direction);
         let rows = draw.test_rows.iter().enumerate().map(|(i, &row)| {
             let distance = |&other: &usize| squared_distance(to.row(other), predicted.row(i));
@@ -230,26 +247,26 @@ impl<'a> Runner<'a> {
         to.select(rows.collect::<Vec<_>>())
     }
 
-    /// BLEU of the texts of the output pool that are nearest to the predictions, where outputs have
-    /// texts; against the row's own text, or all of its entity's.
-    fn bleu(
+    /// The texts of the output pool that are nearest to the predictions, each with the texts that it
+    /// is compared with: the row's own, or all of its entity. None where outputs have no texts.
+    fn retrieve(
         &self,
         predicted: &Matrix,
-        cell: Cell,
+        cell: StudyCell,
         draw: &Draw,
-    ) -> Result<Option<f64>, metrics::MetricError> {
+    ) -> Option<(Vec<&str>, Vec<Vec<&str>>)> {
         let (Some(texts), Direction::Forward) = (&self.data.texts, cell.direction) else {
-            return Ok(None);
+            return None;
         };
         let nearest = Neighbors::new(draw.y.view()).nearest(predicted.view(), 1);
-        let retrieved: Vec<&str> =
+        let retrieved =
             nearest.rows.iter().map(|&at| texts[draw.y_rows[at as usize]].as_str()).collect();
-        let references: Vec<Vec<&str>> = draw
+        let references = draw
             .test_rows
             .iter()
             .map(|&row| self.same(row).into_iter().map(|other| texts[other].as_str()).collect())
             .collect();
-        metrics::bleu(&retrieved, &references).map(Some)
+        Some((retrieved, references))
     }
 
     /// The rows whose outputs count as right for a row: itself, or all of its entity.
@@ -262,27 +279,36 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn clusters(&self, model: &BridgedModel, draw: &Draw) -> Result<Clusters, MethodError> {
+    /// Every metric of the clusters of both sides and of the bridge between them.
+    fn cluster_metrics(
+        &self,
+        model: &BridgedModel,
+        draw: &Draw,
+    ) -> Result<BTreeMap<String, f64>, MetricError> {
         let groups = |rows: &[usize]| -> Vec<u32> {
             rows.iter().map(|&row| self.data.groups[row]).collect()
         };
         let (x_groups, y_groups) = (groups(&draw.x_rows), groups(&draw.y_rows));
-        let x = Side { labels: &model.x.clustering.labels, classes: &x_groups };
-        let y = Side { labels: &model.y.clustering.labels, classes: &y_groups };
-        let bridging = metrics::bridging(x, y, &model.forward.bridge.best()).map_err(core)?;
-        let ami = |side: Side<'_>| metrics::ami(side.labels, side.classes).map_err(core);
-        Ok(Clusters {
-            ami_x: ami(x)?,
-            ami_y: ami(y)?,
-            epsilon_x: x.matching().map_err(core)?.error,
-            epsilon_y: y.matching().map_err(core)?.error,
-            accuracy: bridging.accuracy,
-            epsilon_b: bridging.epsilon_b,
-        })
+        let x = LabelledRows { labels: &model.x.clustering.labels, classes: &x_groups };
+        let y = LabelledRows { labels: &model.y.clustering.labels, classes: &y_groups };
+        let tables =
+            [Contingency::new(x.labels, x.classes)?, Contingency::new(y.labels, y.classes)?];
+        let bridge = model.forward.bridge.best();
+        let links = Links::new(x, y, &bridge)?;
+        let mut found = BTreeMap::new();
+        for scorer in metrics::ALL {
+            let values = match scorer.score {
+                Score::Labels(score) => tables.iter().map(score).collect(),
+                Score::Links(score) => vec![score(&links)],
+                Score::Values(_) | Score::Texts(_) => Vec::new(),
+            };
+            found.extend(recorded_names(scorer).into_iter().zip(values));
+        }
+        Ok(found)
     }
 }
 
-fn core(error: metrics::MetricError) -> MethodError {
+fn core(error: MetricError) -> MethodError {
     bridged::Error::from(error).into()
 }
 

@@ -1,7 +1,7 @@
 //! One draw of a study in two dimensions: both pools on their first two principal components, with
 //! the pairs that link them.
 
-use crate::{Cell, Dataset, Draw};
+use crate::{Dataset, Draw, StudyCell};
 use bridged::Error;
 use bridged::math::{Matrix, MatrixRef};
 use bridged::scale::Scale;
@@ -15,7 +15,7 @@ const MOST_POINTS: usize = 400;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spaces {
     /// The cell that it is of.
-    pub cell: Cell,
+    pub cell: StudyCell,
     /// The names of the groups that its points refer to.
     pub groups: Vec<String>,
     /// The input pool.
@@ -39,7 +39,7 @@ pub struct Point {
 
 impl Spaces {
     /// Projects the pools of a draw; every k-th row is kept where they are large.
-    pub fn of(data: &Dataset, cell: Cell, draw: &Draw) -> Result<Self, Error> {
+    pub fn of(data: &Dataset, cell: StudyCell, draw: &Draw) -> Result<Self, Error> {
         let mut groups: Vec<u32> = draw.x_rows.iter().map(|&row| data.groups[row]).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -96,7 +96,7 @@ mod tests {
             entities: None,
             texts: None,
         };
-        let cell = Cell {
+        let cell = StudyCell {
             groups: 2,
             pairs: 3,
             setting: Setting::Inductive,

@@ -10,7 +10,7 @@
 //! out. Ties go to the setting that is listed first.
 
 use crate::progress::Progress;
-use crate::{Cell, Dataset, Draw, Experiment, LabError};
+use crate::{Dataset, Draw, Experiment, LabError, StudyCell};
 use bridged::math::{Matrix, Seed, Watch};
 use bridged::metrics::mse;
 use bridged::{Direction, Method, MethodError};
@@ -45,7 +45,7 @@ pub struct Tuned {
     pub data: String,
     /// The seed of the study.
     pub seed: u64,
-    /// Draws that every setting was fitted to, a direction.
+    /// Draws that every setting was fitted to, in each direction.
     pub draws: usize,
     /// The groups that the search saw; no score may be taken on them.
     pub groups: Vec<String>,
@@ -114,7 +114,7 @@ pub fn draws(
     count: usize,
 ) -> Result<Vec<Draw>, LabError> {
     let groups = data.split_groups(Seed(study.seed)).tuning;
-    let mut cells: Vec<Cell> =
+    let mut cells: Vec<StudyCell> =
         study.cells().into_iter().filter(|c| c.direction == direction).collect();
     // As many groups as there are to search on, where the study has more.
     cells.iter_mut().for_each(|c| c.groups = c.groups.min(groups.len()));

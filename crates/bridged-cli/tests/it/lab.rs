@@ -101,3 +101,62 @@ fn what_is_wrong_with_a_study_is_said_in_a_sentence() {
     folder.fails(1, "lab run bad.toml -o none", &["`", "table.csv", "has no column `group`"]);
     folder.fails(1, "lab run missing.toml", &["missing.toml"]);
 }
+
+/// The table of `study_folder` as a data set of a folder of studies, with two conditions.
+fn catalogue_folder() -> Folder {
+    let folder = study_folder();
+    for part in ["datasets", "conditions"] {
+        std::fs::create_dir_all(folder.path("studies").join(part)).expect("a writable folder");
+    }
+    let dataset = "about = \"Eight kinds\"\ndata = \"kinds.csv\"\ngroups = [2]\npairs = [2]\n";
+    folder.write("studies/datasets/kinds.toml", dataset);
+    folder.write("studies/datasets/others.toml", dataset.replace("Eight", "Other"));
+    let methods = "seeds = 1\nmethods = [\"bridged\", \"knn\"]\n";
+    folder.write("studies/conditions/base.toml", format!("about = \"As it is\"\n{methods}"));
+    let condition = "[protocol]\npairing = \"iid\"\n";
+    folder.write(
+        "studies/conditions/random-pairs.toml",
+        format!("about = \"Pairs at random\"\ndatasets = [\"kinds\"]\n{methods}{condition}"),
+    );
+    folder
+}
+
+#[test]
+fn studies_of_a_folder_are_chosen_by_data_set_and_condition() {
+    let folder = catalogue_folder();
+    let list = folder.ok("lab run studies --list");
+    assert!(list.contains("kinds") && list.contains("Eight kinds"), "{list}");
+    assert!(list.contains("random-pairs  Pairs at random (kinds only)"), "{list}");
+
+    let out = folder.ok("lab run studies --data kinds --data-dir .");
+    assert!(out.contains("8 runs in results/kinds\n"), "{out}");
+    let out = folder.ok("lab run studies --data all --condition base,random-pairs --data-dir .");
+    for name in ["kinds", "others", "kinds-random-pairs"] {
+        assert!(out.contains(&format!("8 runs in results/{name}\n")), "{name}: {out}");
+    }
+    let study = folder.text("results/kinds-random-pairs/study.toml");
+    assert!(
+        study.contains("pairing = \"iid\"") && study.contains("data = \"kinds.csv\""),
+        "{study}"
+    );
+    let page = folder.ok("lab report results -o report.md");
+    assert!(page.contains("24 runs of 3 studies"), "{page}");
+    folder.ok("lab tune studies --data kinds --data-dir . --methods knn --draws 1 -o tuned.toml");
+}
+
+#[test]
+fn what_a_folder_of_studies_does_not_have_is_said_in_a_sentence() {
+    let folder = catalogue_folder();
+    let choose = ["is a folder of studies", "--data kinds", "--list"];
+    folder.fails(2, "lab run studies", &choose);
+    let unknown = ["there is no data set `kind`; did you mean `kinds`?"];
+    folder.fails(1, "lab run studies --data kind", &unknown);
+    let not_for = ["random-pairs.toml", "not for others; it is for kinds"];
+    folder.fails(1, "lab run studies --data others --condition random-pairs", &not_for);
+    folder.fails(1, "lab run studies --data kinds", &["no such data set", "--data-dir"]);
+    folder.fails(2, "lab run study.toml --data kinds", &["choose from a folder of studies"]);
+    let two = "lab tune studies --data all --data-dir . -o tuned.toml";
+    folder.fails(2, two, &["a search is made for one study; 2 are named"]);
+    let out = "lab run studies --data all --data-dir . -o one";
+    folder.fails(2, out, &["--out names the folder of one study"]);
+}

@@ -3,7 +3,7 @@
 //! Groups come in random order; each place of the plan takes the first that is large enough. Rows of
 //! one entity fall into one part. O(groups · rows of the data set).
 
-use super::{Cell, Pairing, Protocol, Setting, Sizes, SplitBy};
+use super::{Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell};
 use crate::{Dataset, LabError};
 use bridged::math::Seed;
 use bridged::math::seed::Rng;
@@ -40,7 +40,7 @@ impl Protocol {
         &self,
         data: &Dataset,
         allowed: &[u32],
-        cell: Cell,
+        cell: StudyCell,
         seed: Seed,
     ) -> Result<Vec<Division>, LabError> {
         self.check(cell)?;
@@ -77,7 +77,7 @@ impl Protocol {
         counts
     }
 
-    fn parts(&self, rows: usize, pairs: usize, cell: Cell) -> Parts {
+    fn parts(&self, rows: usize, pairs: usize, cell: StudyCell) -> Parts {
         let output = (self.output_share * rows as f64).round() as usize;
         // At least one row that is input only, and in the inductive setting one that is unseen.
         let rest = rows.saturating_sub(pairs + output).max(1);

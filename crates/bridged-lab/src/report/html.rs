@@ -1,10 +1,10 @@
 //! The page as one HTML file that needs no network.
 
-use super::page::{Cell, Figure, Section, Table};
+use super::page::{Figure, Section, Table, TableCell};
 use super::svg::escape;
 use std::fmt::Write;
 
-/// A table without a chart is open up to so many rows.
+/// A table without a chart is open up to this many rows.
 const OPEN_ROWS: usize = 40;
 
 pub fn page(title: &str, sections: &[Section]) -> String {
@@ -101,7 +101,7 @@ fn table(table: &Table) -> String {
     out
 }
 
-fn td(out: &mut String, cell: &Cell) {
+fn td(out: &mut String, cell: &TableCell) {
     let mut classes = Vec::new();
     classes.extend(cell.number.then_some("number"));
     classes.extend(cell.strong.then_some("strong"));

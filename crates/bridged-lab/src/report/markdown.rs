@@ -38,13 +38,13 @@ fn table(table: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{Cell, Figure};
+    use super::super::page::{Figure, TableCell};
     use super::*;
 
     #[test]
     fn tables_become_markdown_and_charts_are_left_out() {
         let mut table = Table::new(["method", "wins"]);
-        table.row(vec!["a|b".into(), Cell::number("50 %").strong(true)]);
+        table.row(vec!["a|b".into(), TableCell::number("50 %").strong(true)]);
         let figure = Figure {
             caption: "Who wins.".into(),
             panels: vec![("p".into(), "<svg/>".into())],

@@ -1,7 +1,7 @@
 //! The page of one or more studies: who wins, by how much, why, and at what cost.
 //!
 //! ```text
-//! folders of results ─► Bench (data sets, their main study, other conditions)
+//! folders of results ─► ReportData (data sets, their main study, other conditions)
 //!                    ─► sections (one file each) ─► figures: panels of charts, each with its table
 //!                    ─► one HTML file that needs nothing else, or the tables as Markdown
 //! ```
@@ -9,8 +9,8 @@
 //! A new chart is a file in `charts/`, a new analysis a file in `sections/` and a line in the list
 //! below.
 
-mod bench;
 mod charts;
+mod data;
 mod html;
 mod markdown;
 mod page;
@@ -18,7 +18,7 @@ mod sections;
 mod svg;
 
 use crate::{LabError, Results};
-use bench::Bench;
+use data::ReportData;
 use page::Section;
 
 /// What is shown, before it is HTML or Markdown.
@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 /// Every section, in the order of the page. One that has nothing to show is left out.
-const SECTIONS: &[fn(&Bench) -> Option<Section>] = &[
+const SECTIONS: &[fn(&ReportData) -> Option<Section>] = &[
     sections::overview::section,
     sections::wins::section,
     sections::stacked::section,
@@ -46,15 +46,16 @@ const SECTIONS: &[fn(&Bench) -> Option<Section>] = &[
     sections::growth::section,
     sections::findings::section,
     sections::spaces::section,
+    sections::scores::section,
+    sections::made::section,
 ];
 
 impl Report {
     /// Analyses the results of one or more studies. `command` is what the page says it was made by.
     pub fn new(results: Vec<Results>, command: &str) -> Result<Self, LabError> {
-        let bench = Bench::new(results)?;
-        let mut sections: Vec<Section> = SECTIONS.iter().filter_map(|s| s(&bench)).collect();
-        sections.push(sections::made::section(&bench, command));
-        Ok(Self { title: bench.title(), sections })
+        let data = ReportData::new(results, command)?;
+        let sections = SECTIONS.iter().filter_map(|section| section(&data)).collect();
+        Ok(Self { title: data.title(), sections })
     }
 
     /// One self-contained HTML file.

@@ -32,12 +32,12 @@ pub struct Table {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows, as long as the columns.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
 }
 
 /// One cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub struct TableCell {
     /// What it says.
     pub text: String,
     /// Whether it is a number, to be aligned as one.
@@ -48,19 +48,19 @@ pub struct Cell {
     pub tip: String,
 }
 
-impl From<&str> for Cell {
+impl From<&str> for TableCell {
     fn from(text: &str) -> Self {
         Self { text: text.to_string(), ..Self::default() }
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 }
 
-impl Cell {
+impl TableCell {
     /// A number that is written already.
     pub fn number(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: true, ..Self::default() }
@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<TableCell>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }

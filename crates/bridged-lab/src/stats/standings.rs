@@ -1,14 +1,14 @@
 //! Who stands where in a study: wins, ranks and errors of every method on the draws that all of them
 //! share.
 //!
-//! Only draws on which every method has a run are compared, so that like is held against like; a run
+//! Only draws on which every method has a run are compared, so that all methods face the same draws; a run
 //! that failed counts as an error above all others. The test of a method against the first one is
 //! Wilcoxon's over those draws, corrected by Holm for the number of methods.
 
 use super::wins::{Interval, bootstrap, win_shares};
 use super::{friedman, holm, wilcoxon};
-use crate::Cell;
-use crate::record::{Outcome, Run};
+use crate::StudyCell;
+use crate::record::{Outcome, RunRecord};
 use bridged::math::Seed;
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub struct Standing {
 /// The table of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standings {
-    /// One line a method, most wins first.
+    /// One line per method, most wins first.
     pub lines: Vec<Standing>,
     /// Draws that were compared.
     pub draws: usize,
@@ -44,20 +44,20 @@ pub struct Standings {
 
 /// Compares the methods of these runs; none where no draw has them all. The first method in the
 /// order of the runs' names is `first`, against which the others are tested.
-pub fn standings(runs: &[&Run], first: &str) -> Option<Standings> {
+pub fn standings(runs: &[&RunRecord], first: &str) -> Option<Standings> {
     let mut methods: Vec<&str> = runs.iter().map(|r| r.method.as_str()).collect();
     methods.sort_unstable();
     methods.dedup();
     methods.sort_by_key(|m| *m != first);
     let place: HashMap<&str, usize> = methods.iter().enumerate().map(|(i, m)| (*m, i)).collect();
 
-    let mut draws: HashMap<(Cell, usize), Vec<Option<&Run>>> = HashMap::new();
+    let mut draws: HashMap<(StudyCell, usize), Vec<Option<&RunRecord>>> = HashMap::new();
     for &run in runs {
         let of = draws.entry((run.cell, run.run)).or_insert_with(|| vec![None; methods.len()]);
         of[place[run.method.as_str()]] = Some(run);
     }
     let all = draws.len();
-    let mut complete: Vec<((Cell, usize), Vec<&Run>)> = draws
+    let mut complete: Vec<((StudyCell, usize), Vec<&RunRecord>)> = draws
         .into_iter()
         .filter_map(|(key, runs)| Some((key, runs.into_iter().collect::<Option<Vec<_>>>()?)))
         .collect();
@@ -114,16 +114,16 @@ pub fn standings(runs: &[&Run], first: &str) -> Option<Standings> {
     })
 }
 
-fn order(cell: Cell) -> (bool, bool, usize, usize, i64) {
-    let Cell { groups, pairs, setting, direction, extra_clusters } = cell;
+fn order(cell: StudyCell) -> (bool, bool, usize, usize, i64) {
+    let StudyCell { groups, pairs, setting, direction, extra_clusters } = cell;
     let reverse = direction == bridged::Direction::Reverse;
     (reverse, setting == crate::Setting::Inductive, groups, pairs, extra_clusters)
 }
 
 /// Error ÷ that of the mean of y; infinite where a run failed.
-fn error(run: &Run) -> f64 {
+fn error(run: &RunRecord) -> f64 {
     match &run.outcome {
-        Outcome::Scores(s) => s.mse / s.mse_of_mean,
+        Outcome::Scores(s) => s.relative_error().unwrap_or(f64::INFINITY),
         Outcome::Failed(_) => f64::INFINITY,
     }
 }
@@ -132,11 +132,11 @@ fn error(run: &Run) -> f64 {
 mod tests {
     use super::*;
     use crate::Setting;
-    use crate::record::Scores;
+    use crate::record::RunScores;
     use bridged::Direction;
 
-    fn run(method: &str, groups: usize, number: usize, mse: f64) -> Run {
-        let cell = Cell {
+    fn run(method: &str, groups: usize, number: usize, mse: f64) -> RunRecord {
+        let cell = StudyCell {
             groups,
             pairs: 1,
             setting: Setting::Inductive,
@@ -144,11 +144,13 @@ mod tests {
             extra_clusters: 0,
         };
         let outcome = if mse.is_finite() {
-            Outcome::Scores(Box::new(Scores { mse, mse_of_mean: 2.0, ..Scores::default() }))
+            let metrics = [("mse".to_string(), Some(mse))].into();
+            let scores = RunScores { metrics, mse_of_mean: 2.0, ..RunScores::default() };
+            Outcome::Scores(Box::new(scores))
         } else {
             Outcome::Failed("no".into())
         };
-        Run {
+        RunRecord {
             data: "d".into(),
             cell,
             run: number,

@@ -3,7 +3,7 @@
 use bridged::math::Silent;
 use bridged::math::distance::squared_distance;
 use bridged::{BridgedModel, Direction};
-use bridged_lab::{Cell, Contender, Dataset, Draw, Protocol, Setting, TestRows};
+use bridged_lab::{Contender, Dataset, Draw, Protocol, Setting, StudyCell, TestRows};
 use std::path::{Path, PathBuf};
 
 /// A data set of the development data, if they are there.
@@ -19,8 +19,13 @@ fn data(name: &str) -> Option<Dataset> {
 
 /// Models of five groups with four pairs each, and the draws that they were fitted to.
 fn fits(data: &Dataset, protocol: &Protocol, direction: Direction) -> Vec<(BridgedModel, Draw)> {
-    let cell =
-        Cell { groups: 5, pairs: 4, setting: Setting::Inductive, direction, extra_clusters: 0 };
+    let cell = StudyCell {
+        groups: 5,
+        pairs: 4,
+        setting: Setting::Inductive,
+        direction,
+        extra_clusters: 0,
+    };
     let groups: Vec<u32> = (0..data.group_names.len() as u32).collect();
     let Some(Contender::Bridged(method)) = Contender::named("bridged-posterior") else {
         panic!("it is a variant")

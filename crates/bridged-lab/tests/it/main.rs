@@ -3,4 +3,5 @@
 mod calibration;
 mod presets;
 mod report;
+mod studies;
 mod study;

@@ -34,7 +34,7 @@ fn carry_out(all: &Path, name: &str, text: &str) {
     let folder = Folder::begin(&all.join(name), &study).unwrap();
     let made = Made::now(format!("bridged lab run {name}.toml"), 2);
     folder.keep(&made, runner.spaces().unwrap().as_ref()).unwrap();
-    runner.run(&folder.journal().unwrap(), 2, &Silent).unwrap();
+    runner.run(&folder.run_log().unwrap(), 2, &Silent).unwrap();
 }
 
 const METHODS: &str = "methods = [\"bridged\", \"bridged-soft\", \"bridged-supervised\", \

@@ -2,7 +2,7 @@
 
 use bridged::math::{Event, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sizes};
-use bridged_lab::record::{self, Journal, Key, Outcome, Run};
+use bridged_lab::record::{self, Outcome, RunKey, RunLog, RunRecord};
 use bridged_lab::tune::{self, Tuned};
 use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ten groups of thirty rows, two rows an entity.
+/// Ten groups of thirty rows, two rows per entity.
 fn data() -> Dataset {
     let mixture = Mixture { classes: 10, separation: 12.0, ..Mixture::default() };
     let sizes = Sizes { x: 10, y: 10, test: 300, pairs: Pairs::Stratified(1) };
@@ -40,14 +40,14 @@ fn study(text: &str) -> Experiment {
     Experiment::parse_file(&path).unwrap()
 }
 
-/// Runs on so many threads and gives the runs in the order of their keys, without their times.
-fn run(study: &Experiment, data: &Dataset, path: &Path, threads: usize) -> Vec<Run> {
+/// Runs on this many threads and gives the runs in the order of their keys, without their times.
+fn run(study: &Experiment, data: &Dataset, path: &Path, threads: usize) -> Vec<RunRecord> {
     let runner = Runner::new(study, data).unwrap();
-    runner.run(&Journal::open(path).unwrap(), threads, &Silent).unwrap();
+    runner.run(&RunLog::open(path).unwrap(), threads, &Silent).unwrap();
     runs(path)
 }
 
-fn runs(path: &Path) -> Vec<Run> {
+fn runs(path: &Path) -> Vec<RunRecord> {
     let mut runs = record::read(path).unwrap();
     for run in &mut runs {
         if let Outcome::Scores(s) = &mut run.outcome {
@@ -83,7 +83,7 @@ fn a_study_that_was_stopped_goes_on_and_repeats_nothing() {
     let path = directory.path().join("runs.jsonl");
     let runner = Runner::new(&study, &data).unwrap();
     let stop = StopAfter(AtomicU64::new(10));
-    let stopped = runner.run(&Journal::open(&path).unwrap(), 2, &stop);
+    let stopped = runner.run(&RunLog::open(&path).unwrap(), 2, &stop);
     assert!(matches!(stopped, Err(LabError::Cancelled(_))));
     let before = runs(&path).len();
     assert!((5..=20).contains(&before), "{before} runs before the stop");
@@ -97,7 +97,7 @@ fn a_study_that_was_stopped_goes_on_and_repeats_nothing() {
     for (a, b) in resumed.iter().zip(&whole) {
         assert_eq!(a, b, "the same runs on any number of threads, stopped or not");
     }
-    let keys: HashSet<Key> = resumed.iter().map(Run::key).collect();
+    let keys: HashSet<RunKey> = resumed.iter().map(RunRecord::key).collect();
     assert_eq!(keys.len(), resumed.len(), "none is there twice");
 }
 
@@ -119,11 +119,11 @@ fn the_bridge_beats_the_mean_where_groups_are_clear_and_its_clusters_are_scored(
         let Outcome::Scores(s) = run.outcome else { panic!("{run:?}") };
         assert_eq!(s.clusters.is_some(), run.method == "bridged");
         if run.method == "mean" {
-            assert!((s.mse - s.mse_of_mean).abs() < 1e-9);
+            assert!((s.metric("mse").unwrap() - s.mse_of_mean).abs() < 1e-9);
         }
-        if let Some(clusters) = s.clusters {
-            assert!(clusters.ami_x > 0.8, "{clusters:?}");
-            better += usize::from(s.mse < 0.5 * s.mse_of_mean);
+        if let Some(clusters) = &s.clusters {
+            assert!(clusters["ami_x"] > 0.8, "{clusters:?}");
+            better += usize::from(s.metric("mse").unwrap() < 0.5 * s.mse_of_mean);
         }
     }
     assert!(better >= 14, "{better} of 16");
@@ -139,8 +139,8 @@ fn a_miscounted_number_of_clusters_changes_the_bridge_and_nothing_else() {
     let mut differ = 0;
     for right in runs.iter().filter(|r| r.cell.extra_clusters == 0) {
         for extra in [-1, 2] {
-            let cell = bridged_lab::Cell { extra_clusters: extra, ..right.cell };
-            let key = Key { cell, ..right.key() };
+            let cell = bridged_lab::StudyCell { extra_clusters: extra, ..right.cell };
+            let key = RunKey { cell, ..right.key() };
             let other = runs.iter().find(|r| r.key() == key).expect("a run of the same draw");
             assert_eq!(other.seed, right.seed);
             match right.method.as_str() {
@@ -161,10 +161,10 @@ fn retrieved_texts_are_scored_where_outputs_have_them() {
     let mut sums = [0.0; 2];
     for run in run(&study(""), &data, &directory.path().join("runs.jsonl"), 2) {
         let Outcome::Scores(s) = run.outcome else { panic!("{run:?}") };
-        assert_eq!(s.bleu.is_some(), run.cell.direction == bridged::Direction::Forward);
+        assert_eq!(s.metric("bleu").is_some(), run.cell.direction == bridged::Direction::Forward);
         match run.method.as_str() {
-            "bridged" => sums[0] += s.bleu.unwrap_or(0.0) / 8.0,
-            "mean" => sums[1] += s.bleu.unwrap_or(0.0) / 8.0,
+            "bridged" => sums[0] += s.metric("bleu").unwrap_or(0.0) / 8.0,
+            "mean" => sums[1] += s.metric("bleu").unwrap_or(0.0) / 8.0,
             _ => {}
         }
     }
@@ -178,9 +178,9 @@ fn the_closest_output_of_an_entity_is_never_farther_than_its_own() {
     let own = run(&study(""), &data, &directory.path().join("own.jsonl"), 2);
     let closest = study("truth = \"closest\"");
     let closest = run(&closest, &data, &directory.path().join("closest.jsonl"), 2);
-    let errors = |runs: &[Run]| -> Vec<f64> {
-        let error = |r: &Run| match &r.outcome {
-            Outcome::Scores(s) => s.mse,
+    let errors = |runs: &[RunRecord]| -> Vec<f64> {
+        let error = |r: &RunRecord| match &r.outcome {
+            Outcome::Scores(s) => s.metric("mse").unwrap(),
             Outcome::Failed(e) => panic!("{e}"),
         };
         runs.iter().map(error).collect()

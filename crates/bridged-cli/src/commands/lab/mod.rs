@@ -4,10 +4,16 @@ mod curate;
 mod pack;
 mod report;
 mod run;
+mod studies;
 mod tune;
 
 use crate::progress::Talk;
 use anyhow::Result;
+use bridged_lab::memory::Counting;
+
+/// Lets `lab run` measure the memory of a method; the other verbs count nothing.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {

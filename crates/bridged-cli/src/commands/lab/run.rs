@@ -1,21 +1,24 @@
 //! `bridged lab run`: carries out a study, or goes on with it.
 
+use super::studies::StudyArgs;
 use crate::options::usage;
 use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
-use bridged_lab::record::{Outcome, Run};
+use bridged_lab::record::{Outcome, RunRecord};
 use bridged_lab::results::{Folder, Made};
 use bridged_lab::stats::{Standings, standings};
-use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};
+use bridged_lab::{Dataset, Experiment, LabError, NamedStudy, Runner, Setting};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The study, as TOML; several are carried out one after the other
-    #[arg(required = true, value_name = "STUDY")]
-    studies: Vec<PathBuf>,
+    #[command(flatten)]
+    studies: StudyArgs,
+    /// Show the data sets and conditions of the folder, and run nothing
+    #[arg(long)]
+    list: bool,
     /// The folder of the results of a single study; a second run goes on after the runs that are
     /// there [default: results/ and the name of the study]
     #[arg(long, short, value_name = "FOLDER")]
@@ -23,17 +26,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    if args.out.is_some() && args.studies.len() > 1 {
-        return Err(usage("--out names the folder of one study; leave it out for several"));
+    if args.list {
+        return args.studies.list();
     }
     // Whatever is wrong with a study is said before the first one takes its time.
-    let studies = args.studies.iter().map(|path| Ok((path, Experiment::read(path)?)));
-    for (path, study) in studies.collect::<Result<Vec<_>>>()? {
+    let studies = args.studies.read()?;
+    if args.out.is_some() && studies.len() > 1 {
+        return Err(usage("--out names the folder of one study; leave it out for several"));
+    }
+    for NamedStudy { name, study } in &studies {
         let folder = match &args.out {
             Some(folder) => folder.clone(),
-            None => Path::new("results").join(path.file_stem().unwrap_or_default()),
+            None => Path::new("results").join(name),
         };
-        carry_out(&study, &folder, talk)?;
+        carry_out(study, &folder, talk)?;
     }
     Ok(())
 }
@@ -50,7 +56,7 @@ fn carry_out(study: &Experiment, path: &Path, talk: &Talk) -> Result<()> {
     let threads = rayon::current_num_threads();
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     folder.keep(&Made::now(command, threads), runner.spaces()?.as_ref())?;
-    runner.run(&folder.journal()?, threads, &stages).map_err(|error| match error {
+    runner.run(&folder.run_log()?, threads, &stages).map_err(|error| match error {
         _ if was_stopped() => {
             let kept =
                 format!("the runs that ended are in {}; the same command goes on", path.display());
@@ -63,15 +69,15 @@ fn carry_out(study: &Experiment, path: &Path, talk: &Talk) -> Result<()> {
 
 /// Who stands where, for each direction and setting: the quick methods on every draw, and all of
 /// them on the draws that the slow ones ran on.
-fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
+fn print(runs: &[RunRecord], study: &Experiment, folder: &Path) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", bold(&format!("{} in {}", plural(runs.len(), "run"), folder.display())))?;
     let slow: &[String] = study.slow.as_ref().map_or(&[], |slow| &slow.methods);
     let first = study.methods.iter().find(|m| !slow.contains(m)).unwrap_or(&study.methods[0]);
     for &direction in &study.directions {
         for &setting in &study.settings {
-            let same = |r: &&Run| r.cell.direction == direction && r.cell.setting == setting;
-            let part: Vec<&Run> = runs.iter().filter(same).collect();
+            let same = |r: &&RunRecord| r.cell.direction == direction && r.cell.setting == setting;
+            let part: Vec<&RunRecord> = runs.iter().filter(same).collect();
             let quick = part.iter().copied().filter(|r| !slow.contains(&r.method)).collect();
             let tables = if slow.is_empty() { vec![part] } else { vec![quick, part] };
             for part in tables {
@@ -94,7 +100,12 @@ fn print(runs: &[Run], study: &Experiment, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn print_table(table: &Standings, runs: &[&Run], first: &str, out: &mut dyn Write) -> Result<()> {
+fn print_table(
+    table: &Standings,
+    runs: &[&RunRecord],
+    first: &str,
+    out: &mut dyn Write,
+) -> Result<()> {
     let against = format!("p against {first}");
     let mut grid = Grid::new(&[
         ("method", Align::Left),
@@ -123,8 +134,8 @@ fn print_table(table: &Standings, runs: &[&Run], first: &str, out: &mut dyn Writ
     Ok(())
 }
 
-/// Seconds of one thread to fit and predict, a run.
-fn mean_seconds(runs: &[&Run], method: &str) -> f64 {
+/// Seconds of one thread to fit and predict, per run.
+fn mean_seconds(runs: &[&RunRecord], method: &str) -> f64 {
     let seconds: Vec<f64> = runs
         .iter()
         .filter(|r| r.method == method)

@@ -1,19 +1,20 @@
 //! `bridged lab tune`: the best setting of every method's grid, kept in a TOML file.
 
+use super::studies::StudyArgs;
 use crate::options::usage;
 use crate::printer::{Align, Grid, bold, number};
 use crate::progress::Talk;
 use anyhow::Result;
+use bridged_lab::Dataset;
 use bridged_lab::tune::{self, Choice, Tuned};
-use bridged_lab::{Dataset, Experiment};
 use bridged_math::Seed;
 use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The study, as TOML
-    study: PathBuf,
+    #[command(flatten)]
+    studies: StudyArgs,
     /// Where the choices are kept; a second run goes on after those that are there
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
@@ -30,7 +31,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         return Err(usage("--draws must be at least 1"));
     }
     let stages = talk.watch();
-    let study = Experiment::read(&args.study)?;
+    let mut studies = args.studies.read()?;
+    let study = match studies.len() {
+        1 => studies.remove(0).study,
+        n => return Err(usage(format!("a search is made for one study; {n} are named"))),
+    };
     let data =
         stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
     let names = if args.methods.is_empty() { &study.methods } else { &args.methods };

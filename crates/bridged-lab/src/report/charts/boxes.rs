@@ -6,7 +6,7 @@ use crate::report::page::{Colour, digits};
 use crate::report::svg::{Anchor, Axis, Svg};
 
 /// The boxes of one line of the chart.
-pub struct Row {
+pub struct BoxRow {
     pub name: String,
     pub colour: Colour,
     /// Name and values of each box, in order.
@@ -24,8 +24,8 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     low + (place - place.floor()) * (high - low)
 }
 
-/// With a dashed line at `line`, the value to be held against.
-pub fn boxes(rows: &[Row], line: Option<f64>, name: &str, label: &str) -> String {
+/// With a dashed line at `line`, the value to compare with.
+pub fn boxes(rows: &[BoxRow], line: Option<f64>, name: &str, label: &str) -> String {
     let height: f64 = rows.iter().map(|r| r.boxes.len() as f64 * BAND + 6.0).sum();
     let top = 6.0;
     let bottom = top + height;

@@ -1,4 +1,4 @@
-//! Growth: one line a method, both axes by their logarithms.
+//! Growth: one line per method, both axes by their logarithms.
 
 use super::{bottom_axis, left_axis};
 use crate::report::page::{Colour, digits};

@@ -1,4 +1,4 @@
-//! Estimates with their intervals, one row a thing, several series a row.
+//! Estimates with their intervals, one row per item, several series per row.
 
 use super::bottom_axis;
 use crate::report::page::{Colour, digits};
@@ -6,7 +6,7 @@ use crate::report::svg::{Anchor, Axis, Svg};
 use crate::stats::Interval;
 
 /// One row of the chart.
-pub struct Row {
+pub struct DotRow {
     pub name: String,
     /// Name, colour and estimate of each series.
     pub values: Vec<(String, Colour, Interval)>,
@@ -16,8 +16,8 @@ const LEFT: f64 = 190.0;
 const RIGHT: f64 = 510.0;
 const STEP: f64 = 9.0;
 
-/// With a dashed line at `line`, the value to be held against.
-pub fn dots(rows: &[Row], line: Option<f64>, name: &str, label: &str) -> String {
+/// With a dashed line at `line`, the value to compare with.
+pub fn dots(rows: &[DotRow], line: Option<f64>, name: &str, label: &str) -> String {
     let top = 6.0;
     let height: f64 = rows.iter().map(|r| (r.values.len() as f64 * STEP).max(STEP) + 7.0).sum();
     let bottom = top + height;

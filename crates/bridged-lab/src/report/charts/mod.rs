@@ -1,4 +1,4 @@
-//! One kind of chart a file; each gives SVG.
+//! One kind of chart per file; each gives SVG.
 
 pub mod bars;
 pub mod boxes;

@@ -1,11 +1,11 @@
 //! Bridging accuracy by the number of groups and of pairs.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, clusters, mean};
 use crate::report::charts::heat::{Heat, heat};
-use crate::report::page::{Cell, Figure, Section, Table};
+use crate::report::data::{Part, ReportData, mean, metric};
+use crate::report::page::{Figure, Section, Table, TableCell};
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut panels = Vec::new();
     let mut table = Table::new([
         "experiment",
@@ -15,7 +15,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
         "95 %",
         "ε of the bridge",
     ]);
-    let parts = [Setting::Transductive, Setting::Inductive].map(|s| bench.parts(s));
+    let parts = [Setting::Transductive, Setting::Inductive].map(|s| data.parts(s));
     for part in parts.iter().flatten().filter(|p| p.of("bridged").next().is_some()) {
         panels.push((part.full_label(), one(part, &mut table)));
     }
@@ -36,7 +36,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
 }
 
 fn one(part: &Part<'_>, table: &mut Table) -> String {
-    let distinct = |value: fn(&crate::Cell) -> usize| {
+    let distinct = |value: fn(&crate::StudyCell) -> usize| {
         let mut all: Vec<usize> = part.of("bridged").map(|r| value(&r.cell)).collect();
         all.sort_unstable();
         all.dedup();
@@ -48,17 +48,17 @@ fn one(part: &Part<'_>, table: &mut Table) -> String {
         let mut row = Vec::new();
         for &s in &pairs {
             let runs = || part.of("bridged").filter(|r| r.cell.groups == c && r.cell.pairs == s);
-            let accuracy = mean(runs(), |r| clusters(r).map(|c| c.accuracy));
-            let epsilon = mean(runs(), |r| clusters(r).map(|c| c.epsilon_b));
+            let accuracy = mean(runs(), |r| metric(r, "accuracy"));
+            let epsilon = mean(runs(), |r| metric(r, "epsilon_b"));
             row.push(accuracy.map(|a| a.value));
             if let (Some(a), Some(e)) = (accuracy, epsilon) {
                 table.row(vec![
                     part.full_label().into(),
-                    Cell::number(c.to_string()),
-                    Cell::number(s.to_string()),
-                    Cell::number(format!("{:.3}", a.value)),
+                    TableCell::number(c.to_string()),
+                    TableCell::number(s.to_string()),
+                    TableCell::number(format!("{:.3}", a.value)),
                     format!("{:.3} – {:.3}", a.low, a.high).into(),
-                    Cell::number(format!("{:.3}", e.value)),
+                    TableCell::number(format!("{:.3}", e.value)),
                 ]);
             }
         }

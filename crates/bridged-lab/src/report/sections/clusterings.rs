@@ -1,7 +1,7 @@
 //! The clusterings below the same bridge.
 
 use super::compare;
-use crate::report::bench::Bench;
+use crate::report::data::ReportData;
 use crate::report::page::Section;
 
 const CLUSTERINGS: [&str; 6] = [
@@ -13,10 +13,10 @@ const CLUSTERINGS: [&str; 6] = [
     "bridged-agglomerative",
 ];
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let caption = "Mean error with other clusterings on both sides, majority vote throughout; \
                    `bridged` is balanced k-means.";
-    let figure = compare::figure(bench, &CLUSTERINGS, caption)?;
+    let figure = compare::figure(data, &CLUSTERINGS, caption)?;
     Some(Section {
         id: "clusterings",
         title: "Clusterings".into(),

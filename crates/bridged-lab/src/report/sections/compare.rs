@@ -2,14 +2,16 @@
 //! beats the first.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, better, mean, range, relative, scores, setting_name};
-use crate::report::charts::dots::{Row, dots};
-use crate::report::page::{Cell, Colour, Figure, Table, percent};
+use crate::report::charts::dots::{DotRow, dots};
+use crate::report::data::{
+    Part, ReportData, better, mean, metric, range, relative, scores, setting_name,
+};
+use crate::report::page::{Colour, Figure, Table, TableCell, percent};
 use crate::stats::Interval;
 use bridged::Direction;
 
 /// The figure for these methods; none where fewer than two of them ran.
-pub fn figure(bench: &Bench, names: &[&str], caption: &str) -> Option<Figure> {
+pub fn figure(data: &ReportData, names: &[&str], caption: &str) -> Option<Figure> {
     let settings = [Setting::Transductive, Setting::Inductive];
     let mut table = Table::new([
         "experiment",
@@ -25,9 +27,9 @@ pub fn figure(bench: &Bench, names: &[&str], caption: &str) -> Option<Figure> {
         "seconds",
     ]);
     let mut panels = Vec::new();
-    for set in &bench.sets {
+    for set in &data.sets {
         for direction in [Direction::Forward, Direction::Reverse] {
-            let parts: Vec<Part<'_>> = crate::report::bench::parts(&set.data, &set.main)
+            let parts: Vec<Part<'_>> = crate::report::data::parts(&set.data, &set.main)
                 .into_iter()
                 .filter(|p| p.direction == direction)
                 .collect();
@@ -45,7 +47,7 @@ pub fn figure(bench: &Bench, names: &[&str], caption: &str) -> Option<Figure> {
                     let value = mean(part.of(name), relative)?;
                     Some((setting_name(part.setting).to_string(), Colour::nth(colour), value))
                 });
-                Row { name: name.to_string(), values: values.collect() }
+                DotRow { name: name.to_string(), values: values.collect() }
             });
             let label = parts.first().map_or(set.data.clone(), Part::label);
             let chart =
@@ -67,28 +69,26 @@ fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
     let best = standings.lines.iter().map(|l| l.error).fold(f64::INFINITY, f64::min);
     for name in names {
         let Some(line) = standings.lines.iter().find(|l| l.method == *name) else { continue };
-        let of_clusters = |value: fn(&crate::record::Clusters) -> f64| {
-            let of = |r: &crate::record::Run| scores(r)?.clusters.as_ref().map(value);
-            Cell::value(mean(part.of(name), of).map(|i| i.value))
-        };
+        let of_clusters =
+            |key: &str| TableCell::value(mean(part.of(name), |r| metric(r, key)).map(|i| i.value));
         let error: Option<Interval> = mean(part.of(name), relative);
         table.row(vec![
             part.full_label().into(),
             (*name).into(),
-            Cell::value(Some(line.error)).strong(line.error == best),
+            TableCell::value(Some(line.error)).strong(line.error == best),
             error.map_or(String::new(), range).into(),
             match line.p {
-                None => Cell::number(""),
-                Some(_) => {
-                    Cell::number(better(&part.runs, names[0], name).map_or("–".into(), percent))
-                }
+                None => TableCell::number(""),
+                Some(_) => TableCell::number(
+                    better(&part.runs, names[0], name).map_or("–".into(), percent),
+                ),
             },
-            Cell::number(format!("{:.2}", line.rank)),
-            Cell::number(line.p.map_or(String::new(), super::wins::p_value)),
-            of_clusters(|c| c.ami_x),
-            of_clusters(|c| c.ami_y),
-            of_clusters(|c| c.accuracy),
-            Cell::value(
+            TableCell::number(format!("{:.2}", line.rank)),
+            TableCell::number(line.p.map_or(String::new(), super::wins::p_value)),
+            of_clusters("ami_x"),
+            of_clusters("ami_y"),
+            of_clusters("accuracy"),
+            TableCell::value(
                 mean(part.of(name), |r| scores(r).map(|s| s.fit_seconds + s.predict_seconds))
                     .map(|i| i.value),
             ),

@@ -1,10 +1,10 @@
 //! Harder conditions: miscounted and many groups, unequal sizes, pairs at random, wrong pairs.
 
 use crate::Results;
-use crate::record::Run;
-use crate::report::bench::{Bench, Kind, Set, mean, methods, range, relative};
-use crate::report::charts::dots::{Row, dots};
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::record::RunRecord;
+use crate::report::charts::dots::{DotRow, dots};
+use crate::report::data::{DatasetResults, Difference, ReportData, mean, methods, range, relative};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use std::collections::HashSet;
 
 /// Methods that are followed through the conditions, where they ran.
@@ -21,12 +21,12 @@ const FOLLOWED: [&str; 10] = [
     "laprls",
 ];
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut table =
         Table::new(["data set", "condition", "method", "runs", "error ÷ mean's", "95 %"]);
     let mut panels = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    for set in &bench.sets {
+    for set in &data.sets {
         let conditions = conditions(set);
         if conditions.len() < 2 {
             continue;
@@ -44,15 +44,15 @@ pub fn section(bench: &Bench) -> Option<Section> {
                     set.data.as_str().into(),
                     name.as_str().into(),
                     (*method).into(),
-                    Cell::number(of().count().to_string()),
-                    Cell::value(Some(value.value)),
+                    TableCell::number(of().count().to_string()),
+                    TableCell::value(Some(value.value)),
                     range(value).into(),
                 ]);
                 values.push((method.to_string(), Colour::nth(at), value));
             }
-            Row { name: name.clone(), values }
+            DotRow { name: name.clone(), values }
         });
-        let rows: Vec<Row> = rows.collect();
+        let rows: Vec<DotRow> = rows.collect();
         panels.push((
             set.data.clone(),
             dots(&rows, Some(1.0), "error ÷ that of the mean", &set.data),
@@ -78,9 +78,9 @@ pub fn section(bench: &Bench) -> Option<Section> {
 
 /// The conditions of a data set with their runs, the usual one first: of that only the draws that
 /// the others have too.
-fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
+fn conditions(set: &DatasetResults) -> Vec<(String, Vec<&RunRecord>)> {
     let mut others = Vec::new();
-    for other in set.others.iter().filter(|o| o.kind == Kind::Condition) {
+    for other in set.others.iter().filter(|o| o.kind == Difference::Condition) {
         others.extend(by_count(&other.condition, &other.results));
     }
     let mut all = by_count("", &set.main);
@@ -96,12 +96,12 @@ fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
     all
 }
 
-fn draw(run: &Run) -> (usize, usize, usize) {
+fn draw(run: &RunRecord) -> (usize, usize, usize) {
     (run.cell.groups, run.cell.pairs, run.run)
 }
 
 /// The runs of a study by how many clusters there are too many.
-fn by_count<'a>(condition: &str, results: &'a Results) -> Vec<(String, Vec<&'a Run>)> {
+fn by_count<'a>(condition: &str, results: &'a Results) -> Vec<(String, Vec<&'a RunRecord>)> {
     let mut extras: Vec<i64> = results.runs.iter().map(|r| r.cell.extra_clusters).collect();
     extras.sort_by_key(|e| (*e != 0, *e));
     extras.dedup();

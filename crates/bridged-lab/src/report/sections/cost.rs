@@ -1,12 +1,12 @@
 //! Seconds and memory of every method.
 
-use crate::record::Run;
-use crate::report::bench::{Bench, mean, methods, scores};
-use crate::report::charts::boxes::{Row, boxes};
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::record::RunRecord;
+use crate::report::charts::boxes::{BoxRow, boxes};
+use crate::report::data::{ReportData, mean, methods, scores};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let seconds = |r: &Run| scores(r).map(|s| s.fit_seconds + s.predict_seconds);
+pub fn section(data: &ReportData) -> Option<Section> {
+    let seconds = |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds);
     let mut table = Table::new([
         "data set",
         "method",
@@ -17,27 +17,27 @@ pub fn section(bench: &Bench) -> Option<Section> {
         "failed",
     ]);
     let mut panels = Vec::new();
-    for set in &bench.sets {
+    for set in &data.sets {
         let rows = methods(set.main.runs.iter()).into_iter().map(|method| {
             let of = || set.main.runs.iter().filter(|r| r.method == method);
-            let value = |f: fn(&crate::record::Scores) -> f64| {
-                Cell::value(mean(of(), |r| scores(r).map(f)).map(|i| i.value))
+            let value = |f: fn(&crate::record::RunScores) -> f64| {
+                TableCell::value(mean(of(), |r| scores(r).map(f)).map(|i| i.value))
             };
             let peak = of().filter_map(|r| Some(scores(r)?.peak_bytes)).max();
             table.row(vec![
                 set.data.as_str().into(),
                 method.into(),
-                Cell::number(of().count().to_string()),
+                TableCell::number(of().count().to_string()),
                 value(|s| s.fit_seconds),
                 value(|s| s.predict_seconds),
-                Cell::value(peak.map(|b| b as f64 / 1e6)),
-                Cell::number(of().filter(|r| scores(r).is_none()).count().to_string()),
+                TableCell::value(peak.map(|b| b as f64 / 1e6)),
+                TableCell::number(of().filter(|r| scores(r).is_none()).count().to_string()),
             ]);
             let colour = Colour::nth(if method.starts_with("bridged") { 0 } else { 9 });
             let values = of().filter_map(seconds).collect();
-            Row { name: method.to_string(), colour, boxes: vec![("seconds".into(), values)] }
+            BoxRow { name: method.to_string(), colour, boxes: vec![("seconds".into(), values)] }
         });
-        let rows: Vec<Row> = rows.collect();
+        let rows: Vec<BoxRow> = rows.collect();
         let chart = boxes(&rows, None, "seconds of one thread, to fit and predict", &set.data);
         panels.push((set.data.clone(), chart));
     }

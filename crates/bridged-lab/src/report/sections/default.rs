@@ -1,21 +1,23 @@
 //! The default of `bridged fit` draw by draw: against a constant, the paper's rules and all others.
 //! And the same bridge on the paper's clusterings and on plain k-means.
 
-use crate::record::Run;
-use crate::report::bench::{
-    Bench, Kind, Set, better, field, methods, parts, quick_methods, relative,
+use crate::contender::{DEFAULT, PAPER, POSTERIOR, POSTERIOR_KMEANS};
+use crate::record::RunRecord;
+use crate::report::data::{
+    DatasetResults, Difference, ReportData, better, field, methods, parts, quick_methods, relative,
 };
-use crate::report::page::{Cell, Figure, Section, Table, digits, percent};
+use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
 use crate::stats::standings;
 
-const HEROES: [&str; 3] = ["bridged-default", "bridged-posterior", "bridged-posterior-kmeans"];
-const RIVALS: [&str; 3] = ["bridged", "bridged-soft", "eot"];
+const VARIANTS: [&str; 3] = [DEFAULT, POSTERIOR, POSTERIOR_KMEANS];
+const RIVALS: [&str; 3] = [PAPER, "bridged-soft", "eot"];
 
-/// An error that is so many times that of the constant is harm that a user would notice.
+/// An error this many times that of the constant is harm that a user would notice.
 const HARM: f64 = 1.05;
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let figures: Vec<Figure> = HEROES.iter().filter_map(|hero| figure(bench, hero)).collect();
+pub fn section(data: &ReportData) -> Option<Section> {
+    let figures: Vec<Figure> =
+        VARIANTS.iter().filter_map(|variant| figure(data, variant)).collect();
     (!figures.is_empty()).then(|| Section {
         id: "default",
         title: "The posterior bridge, draw by draw".into(),
@@ -32,8 +34,8 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-/// One form under every condition of every data set, and all of them together.
-fn figure(bench: &Bench, hero: &'static str) -> Option<Figure> {
+/// One variant under every condition of every data set, and all of them together.
+fn figure(data: &ReportData, variant: &'static str) -> Option<Figure> {
     let mut table = Table::new([
         "data set",
         "condition",
@@ -48,10 +50,10 @@ fn figure(bench: &Bench, hero: &'static str) -> Option<Figure> {
         "next",
     ]);
     let mut all = Tally::default();
-    for set in &bench.sets {
+    for set in &data.sets {
         for (condition, runs) in conditions(set) {
-            if methods(runs.iter().copied()).contains(&hero) {
-                let (tally, next) = Tally::of(&runs, hero);
+            if methods(runs.iter().copied()).contains(&variant) {
+                let (tally, next) = Tally::of(&runs, variant);
                 table.row(tally.cells(&set.data, &condition, &next));
                 all.add(&tally);
             }
@@ -60,13 +62,13 @@ fn figure(bench: &Bench, hero: &'static str) -> Option<Figure> {
     if table.rows.len() > 1 {
         table.row(all.cells("all", "", "–"));
     }
-    let caption = format!("{hero} under each way of drawing rows and pairs.");
+    let caption = format!("{variant} under each way of drawing rows and pairs.");
     (!table.rows.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
 /// The ways in which draws of a data set come about, the usual one first.
-fn conditions(set: &Set) -> Vec<(String, Vec<&Run>)> {
-    let others = set.others.iter().filter(|o| o.kind == Kind::Condition);
+fn conditions(set: &DatasetResults) -> Vec<(String, Vec<&RunRecord>)> {
+    let others = set.others.iter().filter(|o| o.kind == Difference::Condition);
     let others = others.map(|o| (o.condition.clone(), &o.results));
     let all = [("as usual".to_string(), &set.main)].into_iter().chain(others);
     let runs = all.map(|(name, results)| {
@@ -89,20 +91,21 @@ struct Tally {
 }
 
 impl Tally {
-    /// The sums, and who has the most wins beside our hero.
-    fn of(runs: &[&Run], hero: &'static str) -> (Self, String) {
-        let mut ours: Vec<&Run> = runs.iter().copied().filter(|r| r.method == hero).collect();
+    /// The sums, and the method with the most wins beside this variant.
+    fn of(runs: &[&RunRecord], variant: &'static str) -> (Self, String) {
+        let mut ours: Vec<&RunRecord> =
+            runs.iter().copied().filter(|r| r.method == variant).collect();
         ours.sort_by_key(|r| part(r));
-        let sum = |of: &[&Run]| of.iter().filter_map(|r| relative(r)).sum::<f64>();
+        let sum = |of: &[&RunRecord]| of.iter().filter_map(|r| relative(r)).sum::<f64>();
         let means = ours.chunk_by(|a, b| part(a) == part(b)).map(|p| sum(p) / p.len() as f64);
         let draws = ours.len() as f64;
-        let shares = RIVALS.map(|rival| better(runs, rival, hero));
-        let among = field(hero, &quick_methods(runs));
+        let shares = RIVALS.map(|rival| better(runs, rival, variant));
+        let among = field(variant, &quick_methods(runs));
         let compared = runs.iter().copied().filter(|r| among.contains(&r.method.as_str()));
-        let compared: Vec<&Run> = compared.collect();
-        let lines = standings(&compared, hero).map_or(Vec::new(), |s| s.lines);
-        let wins = lines.iter().find(|l| l.method == hero).map_or(0.0, |l| l.wins.value);
-        let next = lines.iter().find(|l| l.method != hero);
+        let compared: Vec<&RunRecord> = compared.collect();
+        let lines = standings(&compared, variant).map_or(Vec::new(), |s| s.lines);
+        let wins = lines.iter().find(|l| l.method == variant).map_or(0.0, |l| l.wins.value);
+        let next = lines.iter().find(|l| l.method != variant);
         let tally = Self {
             draws,
             error: sum(&ours),
@@ -129,28 +132,28 @@ impl Tally {
         self.wins += other.wins;
     }
 
-    fn cells(&self, data: &str, condition: &str, next: &str) -> Vec<Cell> {
-        let mut row: Vec<Cell> = vec![
+    fn cells(&self, data: &str, condition: &str, next: &str) -> Vec<TableCell> {
+        let mut row: Vec<TableCell> = vec![
             data.into(),
             condition.into(),
-            Cell::number(self.draws.to_string()),
-            Cell::number(digits(self.error / self.draws)),
-            Cell::number(digits(self.worst)),
-            Cell::number(percent(self.harmed / self.draws)),
+            TableCell::number(self.draws.to_string()),
+            TableCell::number(digits(self.error / self.draws)),
+            TableCell::number(digits(self.worst)),
+            TableCell::number(percent(self.harmed / self.draws)),
         ];
         let shares = self.better.iter().zip(self.compared);
         row.extend(shares.map(|(better, of)| match of > 0.0 {
-            true => Cell::number(percent(better / of)),
-            false => Cell::number("–"),
+            true => TableCell::number(percent(better / of)),
+            false => TableCell::number("–"),
         }));
-        row.push(Cell::number(percent(self.wins / self.draws)).strong(self.best));
+        row.push(TableCell::number(percent(self.wins / self.draws)).strong(self.best));
         row.push(next.into());
         row
     }
 }
 
 /// The direction and setting of a run, in an order.
-fn part(run: &Run) -> (bool, bool) {
+fn part(run: &RunRecord) -> (bool, bool) {
     let reverse = run.cell.direction == bridged::Direction::Reverse;
     (reverse, run.cell.setting == crate::Setting::Inductive)
 }

@@ -1,14 +1,14 @@
 //! The same rows seen through other encoders.
 
-use crate::record::Run;
-use crate::report::bench::{Bench, Kind, mean, methods, parts, range, relative, scores};
-use crate::report::charts::dots::{Row, dots};
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::record::RunRecord;
+use crate::report::charts::dots::{DotRow, dots};
+use crate::report::data::{Difference, ReportData, mean, methods, metric, parts, range, relative};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use crate::{Experiment, Results};
 
 const FOLLOWED: [&str; 5] = ["bridged", "bridged-posterior", "bridged-soft", "eot", "knn"];
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut table = Table::new([
         "experiment",
         "inputs",
@@ -20,8 +20,9 @@ pub fn section(bench: &Bench) -> Option<Section> {
         "AMI of outputs",
     ]);
     let mut panels = Vec::new();
-    for set in &bench.sets {
-        let others = set.others.iter().filter(|o| o.kind == Kind::Encoder).map(|o| &o.results);
+    for set in &data.sets {
+        let others =
+            set.others.iter().filter(|o| o.kind == Difference::Encoder).map(|o| &o.results);
         let all: Vec<&Results> = [&set.main].into_iter().chain(others).collect();
         if all.len() < 2 {
             continue;
@@ -41,23 +42,23 @@ pub fn section(bench: &Bench) -> Option<Section> {
                 let followed = FOLLOWED.iter().enumerate();
                 for (at, method) in followed.filter(|(_, m)| there.contains(m)) {
                     let Some(value) = mean(part.of(method), relative) else { continue };
-                    let ami = |of: fn(&crate::record::Clusters) -> f64| {
-                        let value = |r: &Run| scores(r)?.clusters.as_ref().map(of);
-                        Cell::value(mean(part.of(method), value).map(|i| i.value))
+                    let ami = |name: &str| {
+                        let value = |r: &RunRecord| metric(r, name);
+                        TableCell::value(mean(part.of(method), value).map(|i| i.value))
                     };
                     table.row(vec![
                         label.as_str().into(),
                         results.study.x.as_str().into(),
                         results.study.y.as_str().into(),
                         (*method).into(),
-                        Cell::value(Some(value.value)),
+                        TableCell::value(Some(value.value)),
                         range(value).into(),
-                        ami(|c| c.ami_x),
-                        ami(|c| c.ami_y),
+                        ami("ami_x"),
+                        ami("ami_y"),
                     ]);
                     values.push((method.to_string(), Colour::nth(at), value));
                 }
-                rows.push(Row { name: sides(&results.study), values });
+                rows.push(DotRow { name: sides(&results.study), values });
             }
             panels
                 .push((label.clone(), dots(&rows, Some(1.0), "error ÷ that of the mean", &label)));

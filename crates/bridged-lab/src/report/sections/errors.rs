@@ -1,16 +1,16 @@
-//! How errors are distributed, by the number of pairs a group.
+//! How errors are distributed, by the number of pairs per group.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, field, mean, range, relative, scores, setting_name};
-use crate::report::charts::boxes::{Row, boxes, summary};
-use crate::report::page::{Cell, Colour, Figure, Section, Table, digits};
+use crate::report::charts::boxes::{BoxRow, boxes, summary};
+use crate::report::data::{Part, ReportData, field, mean, metric, range, relative, setting_name};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits};
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let heroes = bench.heroes();
+pub fn section(data: &ReportData) -> Option<Section> {
+    let featured = data.featured();
     let mut figures = Vec::new();
     for setting in [Setting::Transductive, Setting::Inductive] {
-        let parts = bench.parts(setting);
-        figures.extend(means(bench, &parts, setting));
+        let parts = data.parts(setting);
+        figures.extend(means(data, &parts, setting));
         let mut table = Table::new([
             "experiment",
             "method",
@@ -22,7 +22,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
         ]);
         let mut panels = Vec::new();
         for part in &parts {
-            let rows = rows(part, &heroes);
+            let rows = rows(part, &featured);
             for row in &rows {
                 for (title, values) in &row.boxes {
                     let Some([_, q1, median, q3, _]) = summary(values) else { continue };
@@ -31,16 +31,16 @@ pub fn section(bench: &Bench) -> Option<Section> {
                     let mse: Vec<f64> = part
                         .of(&row.name)
                         .filter(|r| Some(r.cell.pairs) == number)
-                        .filter_map(|r| Some(scores(r)?.mse))
+                        .filter_map(|r| metric(r, "mse"))
                         .collect();
                     table.row(vec![
                         part.full_label().into(),
                         row.name.as_str().into(),
-                        Cell::number(pairs),
-                        Cell::number(values.len().to_string()),
-                        Cell::number(digits(median)),
+                        TableCell::number(pairs),
+                        TableCell::number(values.len().to_string()),
+                        TableCell::number(digits(median)),
                         format!("{} – {}", digits(q1), digits(q3)).into(),
-                        Cell::value(summary(&mse).map(|s| s[2])),
+                        TableCell::value(summary(&mse).map(|s| s[2])),
                     ]);
                 }
             }
@@ -68,24 +68,24 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-/// One row a method, one column an experiment: the mean error over all draws that a method ran on.
-fn means(bench: &Bench, parts: &[Part<'_>], setting: Setting) -> Option<Figure> {
+/// One row per method, one column per experiment: the mean error over all draws that a method ran on.
+fn means(data: &ReportData, parts: &[Part<'_>], setting: Setting) -> Option<Figure> {
     let columns = ["method".to_string()].into_iter().chain(parts.iter().map(Part::label));
     let mut table = Table::new(columns);
     let of = |part: &Part<'_>, method: &str| mean(part.of(method), relative);
-    let methods = bench.methods();
+    let methods = data.methods();
     let best: Vec<f64> = parts
         .iter()
         .map(|p| methods.iter().filter_map(|m| of(p, m)).map(|i| i.value).fold(f64::NAN, f64::min))
         .collect();
     for method in methods {
-        let mut row = vec![Cell::from(method)];
+        let mut row = vec![TableCell::from(method)];
         row.extend(parts.iter().zip(&best).map(|(part, best)| match of(part, method) {
-            None => Cell::number("–"),
+            None => TableCell::number("–"),
             Some(i) => {
                 let runs = part.of(method).count();
                 let tip = format!("95 %: {}, {runs} runs", range(i));
-                Cell::number(format!("{:.3}", i.value)).strong(i.value == *best).tip(tip)
+                TableCell::number(format!("{:.3}", i.value)).strong(i.value == *best).tip(tip)
             }
         }));
         table.row(row);
@@ -97,18 +97,19 @@ fn means(bench: &Bench, parts: &[Part<'_>], setting: Setting) -> Option<Figure> 
     (!parts.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
-fn rows(part: &Part<'_>, heroes: &[&'static str]) -> Vec<Row> {
+fn rows(part: &Part<'_>, featured: &[&'static str]) -> Vec<BoxRow> {
     let mut pairs: Vec<usize> = part.runs.iter().map(|r| r.cell.pairs).collect();
     pairs.sort_unstable();
     pairs.dedup();
     let there = part.methods();
-    let heroes: Vec<&'static str> = heroes.iter().copied().filter(|h| there.contains(h)).collect();
+    let featured: Vec<&'static str> =
+        featured.iter().copied().filter(|h| there.contains(h)).collect();
     let baselines = field("", &there).into_iter().skip(1);
-    let colour = |m: &str| match heroes.iter().position(|h| *h == m) {
+    let colour = |m: &str| match featured.iter().position(|h| *h == m) {
         Some(at) => Colour::nth(at),
         None => Colour::nth(9),
     };
-    heroes
+    featured
         .iter()
         .copied()
         .chain(baselines)
@@ -118,7 +119,7 @@ fn rows(part: &Part<'_>, heroes: &[&'static str]) -> Vec<Row> {
             };
             let boxes = pairs.iter().map(|&n| (format!("{n} pairs a group"), of(n)));
             let boxes = boxes.filter(|(_, values): &(String, Vec<f64>)| !values.is_empty());
-            Row { name: method.to_string(), colour: colour(method), boxes: boxes.collect() }
+            BoxRow { name: method.to_string(), colour: colour(method), boxes: boxes.collect() }
         })
         .filter(|row| !row.boxes.is_empty())
         .collect()

@@ -1,17 +1,17 @@
 //! The paper's findings, tested again on these data.
 
 use crate::Setting;
-use crate::record::Run;
-use crate::report::bench::{Bench, Part, mean, relative};
-use crate::report::page::{Cell, Figure, Section, Table, digits};
+use crate::record::RunRecord;
+use crate::report::data::{Part, ReportData, mean, relative};
+use crate::report::page::{Figure, Section, Table, TableCell, digits};
 use crate::stats::spearman;
 use bridged::Direction;
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
-    for hero in bench.heroes() {
-        figures.extend(settings(bench, hero));
-        figures.extend(trends(bench, hero));
+    for variant in data.featured() {
+        figures.extend(settings(data, variant));
+        figures.extend(trends(data, variant));
     }
     (!figures.is_empty()).then(|| Section {
         id: "findings",
@@ -26,7 +26,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-fn settings(bench: &Bench, hero: &str) -> Option<Figure> {
+fn settings(data: &ReportData, variant: &str) -> Option<Figure> {
     let mut table = Table::new([
         "experiment",
         "transductive",
@@ -35,48 +35,49 @@ fn settings(bench: &Bench, hero: &str) -> Option<Figure> {
         "95 %",
         "does seeing the inputs help?",
     ]);
-    let (seen, unseen) = (bench.parts(Setting::Transductive), bench.parts(Setting::Inductive));
+    let (seen, unseen) = (data.parts(Setting::Transductive), data.parts(Setting::Inductive));
     for part in &seen {
         let same = |p: &&Part<'_>| p.data == part.data && p.direction == part.direction;
         let Some(other) = unseen.iter().find(same) else { continue };
-        let (Some(a), Some(b)) = (mean(part.of(hero), relative), mean(other.of(hero), relative))
+        let (Some(a), Some(b)) =
+            (mean(part.of(variant), relative), mean(other.of(variant), relative))
         else {
             continue;
         };
-        let verdict = match (a.high < b.low, b.high < a.low) {
+        let answer = match (a.high < b.low, b.high < a.low) {
             (true, _) => "yes",
             (_, true) => "no, it is worse",
             _ => "cannot be told",
         };
         table.row(vec![
             part.label().into(),
-            Cell::value(Some(a.value)),
+            TableCell::value(Some(a.value)),
             format!("{} – {}", digits(a.low), digits(a.high)).into(),
-            Cell::value(Some(b.value)),
+            TableCell::value(Some(b.value)),
             format!("{} – {}", digits(b.low), digits(b.high)).into(),
-            verdict.into(),
+            answer.into(),
         ]);
     }
     let caption =
-        format!("Mean error ÷ mean's of {hero} with and without sight of the test inputs.");
+        format!("Mean error ÷ mean's of {variant} with and without sight of the test inputs.");
     (!table.rows.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
-fn trends(bench: &Bench, hero: &str) -> Option<Figure> {
+fn trends(data: &ReportData, variant: &str) -> Option<Figure> {
     let mut table =
         Table::new(["experiment", "runs", "error with C", "95 %", "error with pairs", "95 %"]);
-    for set in &bench.sets {
+    for set in &data.sets {
         for direction in [Direction::Forward, Direction::Reverse] {
-            let same = |r: &&Run| r.method == hero && r.cell.direction == direction;
-            let usual = |r: &&Run| r.cell.extra_clusters == 0;
-            let runs: Vec<&Run> = set.main.runs.iter().filter(same).filter(usual).collect();
-            let of = |value: fn(&Run) -> usize| -> (Vec<f64>, Vec<f64>) {
+            let same = |r: &&RunRecord| r.method == variant && r.cell.direction == direction;
+            let usual = |r: &&RunRecord| r.cell.extra_clusters == 0;
+            let runs: Vec<&RunRecord> = set.main.runs.iter().filter(same).filter(usual).collect();
+            let of = |value: fn(&RunRecord) -> usize| -> (Vec<f64>, Vec<f64>) {
                 runs.iter().filter_map(|r| Some((value(r) as f64, relative(r)?))).unzip()
             };
             let cells = |(x, y): (Vec<f64>, Vec<f64>)| match spearman(&x, &y) {
-                None => [Cell::number("–"), "".into()],
+                None => [TableCell::number("–"), "".into()],
                 Some(c) => [
-                    Cell::number(format!("{:+.2}", c.r.value)),
+                    TableCell::number(format!("{:+.2}", c.r.value)),
                     format!("{:+.2} to {:+.2}", c.r.low, c.r.high).into(),
                 ],
             };
@@ -89,12 +90,12 @@ fn trends(bench: &Bench, hero: &str) -> Option<Figure> {
             };
             let [c, c_range] = cells(of(|r| r.cell.groups));
             let [s, s_range] = cells(of(|r| r.cell.pairs));
-            let runs = Cell::number(runs.len().to_string());
+            let runs = TableCell::number(runs.len().to_string());
             table.row(vec![label.into(), runs, c, c_range, s, s_range]);
         }
     }
     let caption = format!(
-        "Spearman's correlation of the error ÷ mean's of {hero} with the number of groups, and with \
+        "Spearman's correlation of the error ÷ mean's of {variant} with the number of groups, and with \
          the number of pairs a group; below 0: the error falls."
     );
     (!table.rows.is_empty()).then(|| Figure { caption, table, ..Figure::default() })

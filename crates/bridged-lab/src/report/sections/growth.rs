@@ -1,19 +1,19 @@
 //! How time grows with the rows of the pools, against optimal transport and Gromov–Wasserstein.
 
 use crate::Results;
-use crate::record::Run;
-use crate::report::bench::{Bench, Kind, mean, methods, scores};
+use crate::record::RunRecord;
 use crate::report::charts::curves::{Curve, curves};
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::report::data::{Difference, ReportData, mean, methods, scores};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use crate::stats::line;
 
 const FOLLOWED: [&str; 6] = ["bridged", "bridged-posterior", "eot", "fused-gw", "gw", "laprls"];
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut table = Table::new(["data set", "method", "rows in both pools", "seconds", "exponent"]);
     let mut panels = Vec::new();
-    for set in &bench.sets {
-        let others = set.others.iter().filter(|o| o.kind == Kind::Rows).map(|o| &o.results);
+    for set in &data.sets {
+        let others = set.others.iter().filter(|o| o.kind == Difference::Rows).map(|o| &o.results);
         let all: Vec<&Results> = others.chain([&set.main]).collect();
         if all.len() < 2 {
             continue;
@@ -31,9 +31,9 @@ pub fn section(bench: &Bench) -> Option<Section> {
                 table.row(vec![
                     set.data.as_str().into(),
                     (*method).into(),
-                    Cell::number(format!("{rows:.0}")),
-                    Cell::value(Some(*seconds)),
-                    Cell::number(exponent.map_or("–".into(), |e| format!("{e:.2}"))),
+                    TableCell::number(format!("{rows:.0}")),
+                    TableCell::value(Some(*seconds)),
+                    TableCell::number(exponent.map_or("–".into(), |e| format!("{e:.2}"))),
                 ]);
             }
             lines.push(Curve { name: method.to_string(), colour: Colour::nth(at), points });
@@ -67,6 +67,7 @@ fn point(results: &Results, method: &str) -> Option<(f64, f64)> {
     let p = &results.study.protocol;
     let largest = results.runs.iter().map(|r| r.cell.groups).max()?;
     let runs = results.runs.iter().filter(|r| r.method == method && r.cell.groups == largest);
-    let seconds = mean(runs, |r: &Run| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?.value;
+    let seconds =
+        mean(runs, |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?.value;
     Some(((largest * p.rows_per_group) as f64, seconds))
 }

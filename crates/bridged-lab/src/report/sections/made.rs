@@ -1,15 +1,14 @@
 //! With what the page was made.
 
 use crate::record::Outcome;
-use crate::report::bench::Bench;
-use crate::report::page::{Cell, Figure, Section, Table};
+use crate::report::data::ReportData;
+use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::results::Results;
 use std::collections::BTreeMap;
 
-pub fn section(bench: &Bench, command: &str) -> Section {
+pub fn section(data: &ReportData) -> Option<Section> {
     let all = || {
-        bench
-            .sets
+        data.sets
             .iter()
             .flat_map(|s| [&s.main].into_iter().chain(s.others.iter().map(|o| &o.results)))
     };
@@ -22,9 +21,9 @@ pub fn section(bench: &Bench, command: &str) -> Section {
             made.map_or("–", |m| m.command.as_str()).into(),
             versions(results).into(),
             made.map_or("–", |m| m.processor.as_str()).into(),
-            Cell::number(made.map_or("–".into(), |m| m.threads.to_string())),
-            Cell::number(results.study.seed.to_string()),
-            Cell::number(results.runs.len().to_string()),
+            TableCell::number(made.map_or("–".into(), |m| m.threads.to_string())),
+            TableCell::number(results.study.seed.to_string()),
+            TableCell::number(results.runs.len().to_string()),
         ]);
     }
     let mut figures = vec![Figure {
@@ -43,22 +42,23 @@ pub fn section(bench: &Bench, command: &str) -> Section {
     if !failures.is_empty() {
         let mut table = Table::new(["results", "method", "runs", "what it said"]);
         for ((name, method, why), count) in failures {
-            let count = Cell::number(count.to_string());
+            let count = TableCell::number(count.to_string());
             table.row(vec![name.into(), method.into(), count, why.into()]);
         }
         let caption = "Runs that failed; they count as losses.".into();
         figures.push(Figure { caption, table, ..Figure::default() });
     }
-    Section {
+    Some(Section {
         id: "made",
         title: "How this was made".into(),
         text: format!(
-            "{command}\n\nbridged {}. A study's folder holds its TOML file and every run as a line \
+            "{}\n\nbridged {}. A study's folder holds its TOML file and every run as a line \
              of JSON; the same study and seed give the same runs on any machine.",
+            data.command,
             env!("CARGO_PKG_VERSION")
         ),
         figures,
-    }
+    })
 }
 
 fn versions(results: &Results) -> String {

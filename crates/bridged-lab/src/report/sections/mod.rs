@@ -1,4 +1,4 @@
-//! One analysis a file; each gives a section of the page, or none where it has nothing to show.
+//! One analysis per file; each gives a section of the page, or none where it has nothing to show.
 
 pub mod bridging;
 pub mod clusterings;
@@ -13,6 +13,7 @@ pub mod growth;
 pub mod made;
 pub mod overview;
 pub mod quality;
+pub mod scores;
 pub mod spaces;
 pub mod stacked;
 pub mod texts;

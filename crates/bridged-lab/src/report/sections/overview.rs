@@ -1,18 +1,18 @@
 //! What was studied, and the answer in one table.
 
-use crate::report::bench::{Bench, mean, range, relative};
-use crate::report::page::{Cell, Figure, Section, Table};
+use crate::report::data::{ReportData, mean, range, relative};
+use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::{Pairing, Sizes};
 use std::collections::HashSet;
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let heroes = bench.heroes();
+pub fn section(data: &ReportData) -> Option<Section> {
+    let featured = data.featured();
     let mut columns =
         vec!["data set", "runs", "draws", "methods", "rows a group", "output only", "drawn"];
-    let names: Vec<String> = heroes.iter().map(|h| format!("{h}: error ÷ mean's")).collect();
+    let names: Vec<String> = featured.iter().map(|h| format!("{h}: error ÷ mean's")).collect();
     columns.extend(names.iter().map(String::as_str));
     let mut table = Table::new(columns);
-    for set in &bench.sets {
+    for set in &data.sets {
         let draws: HashSet<_> = set.main.runs.iter().map(|r| (r.cell, r.run)).collect();
         let p = &set.main.study.protocol;
         let mut drawn = vec![match p.pairing {
@@ -20,21 +20,21 @@ pub fn section(bench: &Bench) -> Option<Section> {
             Pairing::Iid => "pairs at random",
         }];
         drawn.extend((p.sizes == Sizes::Zipf).then_some("Zipf sizes"));
-        let methods = crate::report::bench::methods(set.main.runs.iter());
+        let methods = crate::report::data::methods(set.main.runs.iter());
         let mut row = vec![
             set.data.as_str().into(),
-            Cell::number(set.main.runs.len().to_string()),
-            Cell::number(draws.len().to_string()),
-            Cell::number(methods.len().to_string()),
-            Cell::number(p.rows_per_group.to_string()),
-            Cell::number(format!("{:.0} %", 100.0 * p.output_share)),
+            TableCell::number(set.main.runs.len().to_string()),
+            TableCell::number(draws.len().to_string()),
+            TableCell::number(methods.len().to_string()),
+            TableCell::number(p.rows_per_group.to_string()),
+            TableCell::number(format!("{:.0} %", 100.0 * p.output_share)),
             drawn.join(", ").into(),
         ];
-        row.extend(heroes.iter().map(|hero| {
+        row.extend(featured.iter().map(|variant| {
             let usual = set.main.runs.iter().filter(|r| r.cell.extra_clusters == 0);
-            let value = mean(usual.filter(|r| r.method == *hero), relative);
+            let value = mean(usual.filter(|r| r.method == *variant), relative);
             let tip = value.map_or(String::new(), |v| format!("95 %: {}", range(v)));
-            Cell::value(value.map(|v| v.value)).tip(tip)
+            TableCell::value(value.map(|v| v.value)).tip(tip)
         }));
         table.row(row);
     }

@@ -1,44 +1,44 @@
 //! Whether good clusters make good predictions: errors and bridging accuracy against AMI.
 
 use crate::Setting;
-use crate::record::{Clusters, Run};
-use crate::report::bench::{Bench, clusters, relative, setting_name};
+use crate::record::RunRecord;
 use crate::report::charts::scatter::{Point, scatter};
-use crate::report::page::{Cell, Colour, Figure, Section, Table, digits};
+use crate::report::data::{ReportData, metric, relative, setting_name};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits};
 use crate::stats::{Correlation, pearson, spearman};
 use bridged::Direction;
 
-/// What is held against what.
+/// Two numbers of a run that are plotted against each other.
 struct Pairing {
     caption: &'static str,
     names: (&'static str, &'static str),
-    x: fn(&Clusters) -> f64,
-    y: fn(&Run) -> Option<f64>,
+    x: fn(&RunRecord) -> Option<f64>,
+    y: fn(&RunRecord) -> Option<f64>,
 }
 
 const PAIRINGS: [Pairing; 3] = [
     Pairing {
         caption: "Error of Bridged Clustering against the mean AMI of both clusterings.",
         names: ("mean AMI of both sides", "error ÷ that of the mean"),
-        x: |c| (c.ami_x + c.ami_y) / 2.0,
+        x: |r| Some((metric(r, "ami_x")? + metric(r, "ami_y")?) / 2.0),
         y: relative,
     },
     Pairing {
         caption: "Bridging accuracy against the AMI of the input clusters.",
         names: ("AMI of inputs", "bridging accuracy"),
-        x: |c| c.ami_x,
-        y: |r| clusters(r).map(|c| c.accuracy),
+        x: |r| metric(r, "ami_x"),
+        y: |r| metric(r, "accuracy"),
     },
     Pairing {
         caption: "Bridging accuracy against the AMI of the output clusters.",
         names: ("AMI of outputs", "bridging accuracy"),
-        x: |c| c.ami_y,
-        y: |r| clusters(r).map(|c| c.accuracy),
+        x: |r| metric(r, "ami_y"),
+        y: |r| metric(r, "accuracy"),
     },
 ];
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let figures: Vec<Figure> = PAIRINGS.iter().filter_map(|p| figure(bench, p)).collect();
+pub fn section(data: &ReportData) -> Option<Section> {
+    let figures: Vec<Figure> = PAIRINGS.iter().filter_map(|p| figure(data, p)).collect();
     (!figures.is_empty()).then(|| Section {
         id: "quality",
         title: "Clusters and errors".into(),
@@ -53,16 +53,16 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-fn figure(bench: &Bench, pairing: &Pairing) -> Option<Figure> {
+fn figure(data: &ReportData, pairing: &Pairing) -> Option<Figure> {
     let mut table = Table::new(["experiment", "runs", "Pearson's r", "95 %", "Spearman's", "95 %"]);
     let (mut panels, mut everything) = (Vec::new(), Vec::new());
-    for (at, set) in bench.sets.iter().enumerate() {
+    for (at, set) in data.sets.iter().enumerate() {
         for direction in [Direction::Forward, Direction::Reverse] {
             let runs = set.main.runs.iter().filter(|r| {
                 r.method == "bridged" && r.cell.extra_clusters == 0 && r.cell.direction == direction
             });
-            let point = |run: &Run, colour| {
-                let (x, y) = ((pairing.x)(clusters(run)?), (pairing.y)(run)?);
+            let point = |run: &RunRecord, colour| {
+                let (x, y) = ((pairing.x)(run)?, (pairing.y)(run)?);
                 let about = format!(
                     "{}: C = {}, {} pairs a group, {}\n{} {}\n{} {}",
                     run.data,
@@ -77,8 +77,8 @@ fn figure(bench: &Bench, pairing: &Pairing) -> Option<Figure> {
                 Some(Point { x, y, colour, about })
             };
             let colour =
-                |run: &Run| Colour::nth(usize::from(run.cell.setting == Setting::Inductive));
-            let runs: Vec<&Run> = runs.collect();
+                |run: &RunRecord| Colour::nth(usize::from(run.cell.setting == Setting::Inductive));
+            let runs: Vec<&RunRecord> = runs.collect();
             let points: Vec<Point> = runs.iter().filter_map(|r| point(r, colour(r))).collect();
             if points.is_empty() {
                 continue;
@@ -92,7 +92,7 @@ fn figure(bench: &Bench, pairing: &Pairing) -> Option<Figure> {
             everything.extend(runs.iter().filter_map(|r| point(r, Colour::nth(at))));
         }
     }
-    if bench.sets.len() > 1 && !everything.is_empty() {
+    if data.sets.len() > 1 && !everything.is_empty() {
         row(&mut table, "all together", &everything);
         let chart = scatter(&everything, pairing.names, "all together");
         panels.push(("all data sets (each its own colour)".into(), chart));
@@ -108,13 +108,20 @@ fn figure(bench: &Bench, pairing: &Pairing) -> Option<Figure> {
 fn row(table: &mut Table, label: &str, points: &[Point]) {
     let (x, y): (Vec<f64>, Vec<f64>) = points.iter().map(|p| (p.x, p.y)).unzip();
     let cells = |c: Option<Correlation>| match c {
-        None => [Cell::number("–"), "one of them does not vary".into()],
+        None => [TableCell::number("–"), "one of them does not vary".into()],
         Some(c) => [
-            Cell::number(format!("{:.2}", c.r.value)),
+            TableCell::number(format!("{:.2}", c.r.value)),
             format!("{:.2} to {:.2}", c.r.low, c.r.high).into(),
         ],
     };
     let [r, r_range] = cells(pearson(&x, &y));
     let [s, s_range] = cells(spearman(&x, &y));
-    table.row(vec![label.into(), Cell::number(points.len().to_string()), r, r_range, s, s_range]);
+    table.row(vec![
+        label.into(),
+        TableCell::number(points.len().to_string()),
+        r,
+        r_range,
+        s,
+        s_range,
+    ]);
 }

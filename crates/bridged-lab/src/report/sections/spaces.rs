@@ -1,24 +1,24 @@
 //! Both spaces in two dimensions with the pairs drawn as links.
 
-use crate::report::bench::Bench;
 use crate::report::charts::spaces::spaces;
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::report::data::ReportData;
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
-    for set in &bench.sets {
+    for set in &data.sets {
         let Some(picture) = &set.main.spaces else { continue };
         let mut table = Table::new(["group", "inputs drawn", "outputs drawn", "pairs"]);
         for (g, name) in picture.groups.iter().enumerate() {
             let count = |points: &[crate::spaces::Point]| {
-                Cell::number(points.iter().filter(|p| p.group == g).count().to_string())
+                TableCell::number(points.iter().filter(|p| p.group == g).count().to_string())
             };
             let pairs = picture.links.iter().filter(|l| picture.x[l.0].group == g).count();
             table.row(vec![
                 name.as_str().into(),
                 count(&picture.x),
                 count(&picture.y),
-                Cell::number(pairs.to_string()),
+                TableCell::number(pairs.to_string()),
             ]);
         }
         let names = picture.groups.iter().enumerate();

@@ -1,29 +1,31 @@
 //! Wins setting by setting: one bar for each number of groups and of pairs.
 
-use crate::record::Run;
-use crate::report::bench::{Bench, Part, colours, field, relative};
+use crate::record::RunRecord;
 use crate::report::charts::bars::{Bar, bars};
-use crate::report::page::{Cell, Colour, Figure, SERIES, Section, Table, percent};
+use crate::report::data::{Part, ReportData, colours, field, relative};
+use crate::report::page::{Colour, Figure, SERIES, Section, Table, TableCell, percent};
 use crate::stats::win_shares;
-use crate::{Cell as Setup, Setting};
+use crate::{Setting, StudyCell};
 use std::collections::BTreeMap;
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
-    for hero in bench.heroes() {
+    for variant in data.featured() {
         let parts: Vec<Part<'_>> = [Setting::Transductive, Setting::Inductive]
             .into_iter()
-            .flat_map(|setting| bench.parts(setting))
-            .filter(|part| part.quick_methods().contains(&hero))
+            .flat_map(|setting| data.parts(setting))
+            .filter(|part| part.quick_methods().contains(&variant))
             .collect();
-        let shares: Vec<Vec<Shares>> = parts.iter().map(|part| shares(part, hero)).collect();
-        // The hero first, then whoever wins most; the rest is grey.
+        let shares: Vec<Vec<Shares>> = parts.iter().map(|part| shares(part, variant)).collect();
+        // The variant first, then whoever wins most; the rest is grey.
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (method, share) in shares.iter().flatten().flat_map(|s| &s.of) {
             *sums.entry(method).or_default() += share;
         }
         let mut order: Vec<&str> = sums.keys().copied().collect();
-        order.sort_by(|a, b| (*b == hero).cmp(&(*a == hero)).then(sums[b].total_cmp(&sums[a])));
+        order.sort_by(|a, b| {
+            (*b == variant).cmp(&(*a == variant)).then(sums[b].total_cmp(&sums[a]))
+        });
         let palette = colours(&order[..order.len().min(SERIES - 1)]);
         let colour = |m: &str| palette.iter().find(|p| p.0 == m).map_or(Colour::Other, |p| p.1);
 
@@ -50,9 +52,9 @@ pub fn section(bench: &Bench) -> Option<Section> {
                     of.iter().map(|(m, share)| format!("{m} {}", percent(*share))).collect();
                 vec![
                     label.as_str().into(),
-                    Cell::number(s.groups.to_string()),
-                    Cell::number(s.pairs.to_string()),
-                    Cell::number(s.draws.to_string()),
+                    TableCell::number(s.groups.to_string()),
+                    TableCell::number(s.pairs.to_string()),
+                    TableCell::number(s.draws.to_string()),
                     wins.join(", ").into(),
                 ]
             }));
@@ -66,7 +68,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
             legend.push((Colour::Other, "others".into()));
         }
         let caption = format!(
-            "Wins of {hero} and the quick baselines. Each bar holds the draws of one setting; the \
+            "Wins of {variant} and the quick baselines. Each bar holds the draws of one setting; the \
              number below it is that of pairs a group."
         );
         figures.push(Figure { caption, legend, panels, table });
@@ -88,12 +90,12 @@ struct Shares {
     of: Vec<(&'static str, f64)>,
 }
 
-fn shares(part: &Part<'_>, hero: &'static str) -> Vec<Shares> {
-    let methods = field(hero, &part.quick_methods());
+fn shares(part: &Part<'_>, variant: &'static str) -> Vec<Shares> {
+    let methods = field(variant, &part.quick_methods());
     let mut draws: BTreeMap<(usize, usize, usize), Vec<f64>> = BTreeMap::new();
     for (at, method) in methods.iter().enumerate() {
         for run in part.of(method) {
-            let Run { cell: Setup { groups, pairs, .. }, run: number, .. } = *run;
+            let RunRecord { cell: StudyCell { groups, pairs, .. }, run: number, .. } = *run;
             let errors =
                 draws.entry((groups, pairs, number)).or_insert(vec![f64::NAN; methods.len()]);
             errors[at] = relative(run).unwrap_or(f64::INFINITY);

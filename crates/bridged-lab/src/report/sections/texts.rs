@@ -1,18 +1,34 @@
-//! BLEU of the texts that are nearest to the predictions.
+//! Metrics of the texts that are nearest to the predictions.
 
 use crate::Setting;
-use crate::record::Run;
-use crate::report::bench::{Bench, mean, scores, setting_name};
-use crate::report::charts::dots::{Row, dots};
-use crate::report::page::{Cell, Colour, Figure, Section, Table};
+use crate::report::charts::dots::{DotRow, dots};
+use crate::report::data::{ReportData, mean, metric};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell};
+use bridged::metrics::{self, Score, Scorer};
 
-pub fn section(bench: &Bench) -> Option<Section> {
-    let bleu = |r: &Run| scores(r)?.bleu;
+pub fn section(data: &ReportData) -> Option<Section> {
+    let of_texts = metrics::ALL.iter().filter(|scorer| matches!(scorer.score, Score::Texts(_)));
+    let figures: Vec<Figure> = of_texts.filter_map(|scorer| figure(data, scorer)).collect();
+    (!figures.is_empty()).then(|| Section {
+        id: "texts",
+        title: "Retrieved texts".into(),
+        text: "Each prediction retrieves the nearest text of the output pool; its BLEU is taken \
+               against the row's own text, or against all texts of its entity. Larger is better. A \
+               method that predicts one centroid a cluster retrieves one text a cluster."
+            .into(),
+        figures,
+    })
+}
+
+/// One metric by the number of pairs per group; none where no run has it.
+fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
+    let name = scorer.name.to_uppercase();
     let mut panels = Vec::new();
-    let mut table = Table::new(["experiment", "method", "pairs a group", "runs", "BLEU", "95 %"]);
-    for part in [Setting::Transductive, Setting::Inductive].into_iter().flat_map(|s| bench.parts(s))
+    let mut table =
+        Table::new(["experiment", "method", "pairs a group", "runs", name.as_str(), "95 %"]);
+    for part in [Setting::Transductive, Setting::Inductive].into_iter().flat_map(|s| data.parts(s))
     {
-        if !part.runs.iter().any(|r| bleu(r).is_some()) {
+        if !part.runs.iter().any(|r| metric(r, scorer.name).is_some()) {
             continue;
         }
         let mut pairs: Vec<usize> = part.runs.iter().map(|r| r.cell.pairs).collect();
@@ -23,36 +39,24 @@ pub fn section(bench: &Bench) -> Option<Section> {
             let mut values = Vec::new();
             for (at, &n) in pairs.iter().enumerate() {
                 let of = || part.of(method).filter(|r| r.cell.pairs == n);
-                let Some(value) = mean(of(), bleu) else { continue };
+                let Some(value) = mean(of(), |r| metric(r, scorer.name)) else { continue };
                 let title = format!("{n} pairs a group");
                 values.push((title, Colour::nth(at), value));
                 table.row(vec![
                     part.full_label().into(),
                     method.into(),
-                    Cell::number(n.to_string()),
-                    Cell::number(of().count().to_string()),
-                    Cell::value(Some(value.value)),
+                    TableCell::number(n.to_string()),
+                    TableCell::number(of().count().to_string()),
+                    TableCell::value(Some(value.value)),
                     format!("{:.2} – {:.2}", value.low, value.high).into(),
                 ]);
             }
-            rows.push(Row { name: method.to_string(), values });
+            rows.push(DotRow { name: method.to_string(), values });
         }
-        let label = format!("{}, {}", part.label(), setting_name(part.setting));
-        panels.push((label.clone(), dots(&rows, None, "BLEU", &label)));
+        let label = part.full_label();
+        panels.push((label.clone(), dots(&rows, None, &name, &label)));
     }
     let legend = (0..4).map(|i| (Colour::nth(i), format!("{} pairs a group", i + 1))).collect();
-    (!panels.is_empty()).then(|| Section {
-        id: "texts",
-        title: "Retrieved texts".into(),
-        text: "Each prediction retrieves the nearest text of the output pool; its BLEU is taken \
-               against the row's own text, or against all texts of its entity. Larger is better. A \
-               method that predicts one centroid a cluster retrieves one text a cluster."
-            .into(),
-        figures: vec![Figure {
-            caption: "BLEU by the number of pairs a group, with 95 % intervals.".into(),
-            legend,
-            panels,
-            table,
-        }],
-    })
+    let caption = format!("{name} by the number of pairs a group, with 95 % intervals.");
+    (!panels.is_empty()).then(|| Figure { caption, legend, panels, table })
 }

@@ -1,7 +1,7 @@
 //! The variants of the bridge and of its refinement.
 
 use super::compare;
-use crate::report::bench::Bench;
+use crate::report::data::ReportData;
 use crate::report::page::Section;
 
 const VARIANTS: [&str; 7] = [
@@ -14,10 +14,10 @@ const VARIANTS: [&str; 7] = [
     "bridged-posterior",
 ];
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let caption = "Mean error of the variants with 95 % intervals, all on the same clusterings of \
                    the same draws.";
-    let figure = compare::figure(bench, &VARIANTS, caption)?;
+    let figure = compare::figure(data, &VARIANTS, caption)?;
     Some(Section {
         id: "variants",
         title: "Variants of the bridge".into(),

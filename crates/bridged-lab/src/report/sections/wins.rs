@@ -1,21 +1,21 @@
 //! The win tables: who has the smallest error how often.
 
 use crate::Setting;
-use crate::report::bench::{Bench, Part, field, setting_name};
-use crate::report::page::{Cell, Figure, Section, Table, digits, percent};
+use crate::report::data::{Part, ReportData, field, setting_name};
+use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
 use crate::stats::Standings;
 
-pub fn section(bench: &Bench) -> Option<Section> {
+pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
     for (i, setting) in [Setting::Transductive, Setting::Inductive].into_iter().enumerate() {
-        let parts = bench.parts(setting);
+        let parts = data.parts(setting);
         let letter = ["a", "b"][i];
-        for hero in bench.heroes() {
-            let all = |part: &Part<'_>| field(hero, &part.methods());
-            let quick = |part: &Part<'_>| field(hero, &part.quick_methods());
+        for variant in data.featured() {
+            let all = |part: &Part<'_>| field(variant, &part.methods());
+            let quick = |part: &Part<'_>| field(variant, &part.quick_methods());
             let name = setting_name(setting);
             let slow = parts.iter().any(|part| all(part) != quick(part));
-            let title = format!("({letter}) Wins, {name}, {hero} among the baselines");
+            let title = format!("({letter}) Wins, {name}, {variant} among the baselines");
             let more =
                 if slow { ", all methods, on the draws that all of them ran on" } else { "" };
             figures.extend(wins(&parts, all, format!("{title}{more}.")));
@@ -23,8 +23,8 @@ pub fn section(bench: &Bench) -> Option<Section> {
                 figures.extend(wins(&parts, quick, format!("{title}, quick methods, all draws.")));
             }
         }
-        for hero in bench.heroes() {
-            figures.extend(tests(&parts, hero, setting));
+        for variant in data.featured() {
+            figures.extend(tests(&parts, variant, setting));
         }
     }
     (!figures.is_empty()).then(|| Section {
@@ -43,7 +43,7 @@ pub fn section(bench: &Bench) -> Option<Section> {
     })
 }
 
-/// One row an experiment, one column a method.
+/// One row per experiment, one column per method.
 fn wins(
     parts: &[Part<'_>],
     methods: impl Fn(&Part<'_>) -> Vec<&'static str>,
@@ -59,10 +59,11 @@ fn wins(
     for part in parts {
         let Some(standings) = part.standings(&methods(part)) else { continue };
         let best = standings.lines.iter().map(|l| l.wins.value).fold(0.0, f64::max);
-        let mut row = vec![Cell::from(part.label()), Cell::number(standings.draws.to_string())];
+        let mut row =
+            vec![TableCell::from(part.label()), TableCell::number(standings.draws.to_string())];
         row.extend(names.iter().map(|name| {
             let Some(line) = standings.lines.iter().find(|l| l.method == *name) else {
-                return Cell::number("–");
+                return TableCell::number("–");
             };
             let tip = format!(
                 "{name}\n95 %: {} to {}\nmean rank {:.2}, error ÷ mean's {}",
@@ -72,7 +73,7 @@ fn wins(
                 digits(line.error)
             );
             let text = format!("{:.1}", 100.0 * line.wins.value);
-            Cell::number(text).strong(line.wins.value == best).tip(tip)
+            TableCell::number(text).strong(line.wins.value == best).tip(tip)
         }));
         table.row(row);
     }
@@ -80,8 +81,8 @@ fn wins(
 }
 
 /// Ranks, errors and tests of every experiment.
-fn tests(parts: &[Part<'_>], hero: &'static str, setting: Setting) -> Option<Figure> {
-    let against = format!("p against {hero}");
+fn tests(parts: &[Part<'_>], variant: &'static str, setting: Setting) -> Option<Figure> {
+    let against = format!("p against {variant}");
     let mut table = Table::new([
         "experiment",
         "method",
@@ -93,23 +94,23 @@ fn tests(parts: &[Part<'_>], hero: &'static str, setting: Setting) -> Option<Fig
         "failed",
     ]);
     for part in parts {
-        let methods = field(hero, &part.methods());
+        let methods = field(variant, &part.methods());
         let Some(Standings { lines, .. }) = part.standings(&methods) else { continue };
         for line in lines {
             table.row(vec![
                 part.label().into(),
-                Cell::from(line.method.as_str()).strong(line.method == hero),
-                Cell::number(percent(line.wins.value)),
+                TableCell::from(line.method.as_str()).strong(line.method == variant),
+                TableCell::number(percent(line.wins.value)),
                 format!("{} – {}", percent(line.wins.low), percent(line.wins.high)).into(),
-                Cell::number(format!("{:.2}", line.rank)),
-                Cell::number(digits(line.error)),
-                Cell::number(line.p.map_or(String::new(), p_value)),
-                Cell::number(line.failed.to_string()),
+                TableCell::number(format!("{:.2}", line.rank)),
+                TableCell::number(digits(line.error)),
+                TableCell::number(line.p.map_or(String::new(), p_value)),
+                TableCell::number(line.failed.to_string()),
             ]);
         }
     }
     let caption =
-        format!("Ranks and tests, {}, {hero} among the baselines.", setting_name(setting));
+        format!("Ranks and tests, {}, {variant} among the baselines.", setting_name(setting));
     (!table.rows.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
