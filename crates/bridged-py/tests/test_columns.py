@@ -31,7 +31,7 @@ SENTENCES = {
 
 def to_polars(table):
     """With empty names as they are, which `pl.from_arrow` of a table replaces."""
-    return pl.DataFrame([pl.from_arrow(table[name]).alias(name) for name in table.column_names])
+    return pl.DataFrame({name: pl.from_arrow(table[name]) for name in table.column_names})
 
 
 READERS = {"arrow": lambda table: table, "polars": to_polars, "pandas": lambda table: table.to_pandas()}
