@@ -43,6 +43,8 @@
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`synth`] | mixtures to try things on |
 
+#![forbid(unsafe_code)]
+
 mod advice;
 pub mod blur;
 pub mod bridge;
