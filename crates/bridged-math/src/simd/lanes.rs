@@ -338,9 +338,11 @@ mod tests {
                 v.store(&mut eight);
                 out.extend(eight);
             };
-            [a.add(b), a.sub(b), a.mul(b), a.div(b), a.max(b), a.min(b)].map(&mut put);
+            [a.add(b), a.sub(b), a.mul(b), a.div(b), a.max(b), a.min(b)]
+                .into_iter()
+                .for_each(&mut put);
             put(b.where_greater(a, b));
-            V::load_strided::<3>(&[self.b, self.b].concat(), 4).map(&mut put);
+            V::load_strided::<3>(&[self.b, self.b].concat(), 4).into_iter().for_each(&mut put);
             let mut part = [f32::MAX; 5];
             b.store_part(&mut part);
             out.extend(part);
