@@ -1,7 +1,42 @@
-//! The instructions of the processor: which it has, and kernels that are compiled for each of them.
+//! Kernels that are compiled for the instructions of the processor, and the choice between them.
+//!
+//! This is the only module that asks the processor what it has, and the only one with `unsafe`
+//! kernels. Everything else is safe code that is handed to [`dispatch`] or [`vectorize`].
+//!
+//! # Levels
+//!
+//! A [`Level`] is decided once per process: the best that the processor has, or what the environment
+//! variable `BRIDGED_SIMD` asks for (`plain`, `avx2`, `avx512`). Programs call [`check_environment`]
+//! when they start, which says in a sentence what is wrong with the variable; a library does not
+//! print, and kernels fall back to the best level. Products of `f64` matrices and decompositions are
+//! those of gemm and faer, which choose their instructions by themselves.
+//!
+//! # How a kernel is written
+//!
+//! - As a plain loop in a closure for [`vectorize`]: the compiler turns it into vectors. It neither
+//!   reorders nor fuses floating-point operations, so the bytes are the same at every level.
+//! - As a [`Kernel`] over [`Lanes`], vectors of eight `f32`, for [`dispatch`]: where operations must
+//!   be fused or lanes combined.
+//! - With intrinsics, in this module, where neither is enough.
+//!
+//! | kernel | where | same bytes at |
+//! |---|---|---|
+//! | [`Panels`]: A·B for a packed B | `simd/panels.rs` | AVX2 and AVX-512 |
+//! | the nearest of many centres by whole numbers | `simd/coarse.rs` | all: what is in doubt is decided in `f64` |
+//! | [`subtract_from_rows`] | `simd/gather.rs` | all |
+//! | [`Lanes::exp`], [`Lanes::sigmoid`], [`Lanes::erf`] | `simd/lanes.rs` | AVX2 and AVX-512 |
+//! | [`exp`] in `f64` | `simd/exp.rs` | all |
+//! | distances and dot products in `f64` | `distance.rs` | all |
+//! | distances to some centres in `f32` | `distance/some.rs` | AVX2 and AVX-512 |
+//! | the two least of costs and prices | `transport/pass.rs` | all |
+//! | running sums, moments (crate `bridged`) | `cluster/sums.rs`, `cluster/moments.rs` | all |
+//! | a mixture in `f32` (crate `bridged`) | `cluster/mixture_f32.rs`, `cluster/softmax.rs` | AVX2 and AVX-512 |
+//! | Sinkhorn, support vectors (crate `bridged-baselines`) | `transport/sinkhorn/`, `svr.rs` | all |
+//! | layers of networks (crate `bridged-encode`) | `layers/` | AVX2 and AVX-512 |
+//!
+//! Plain differs where multiply-adds are fused, by the roundings of a sum in `f32`. Labels of
+//! clusterings do not: `tests/simd_levels.rs` of the crate `bridged` compares them.
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod coarse;
 mod exp;
 mod gather;
 mod lanes;
