@@ -30,6 +30,8 @@
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
+#![forbid(unsafe_code)]
+
 mod cca;
 mod constant;
 mod em;

@@ -30,6 +30,7 @@
 //! training support vector machines*, JMLR 6, 2005.
 
 use bridged::math::linalg::{Accum, View, par_product};
+use bridged::math::simd::vectorize;
 use bridged::math::watch::Stage;
 use bridged::math::{Cancelled, Watch};
 use rayon::prelude::*;
@@ -249,20 +250,14 @@ impl State {
 }
 
 fn solve(svr: &Svr, kernel: Kernel<'_>, state: State) -> SvrSolution {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn wide(svr: &Svr, kernel: Kernel<'_>, state: State) -> SvrSolution {
-            descend(svr, kernel, state)
-        }
-        // SAFETY: the processor has AVX2, as was just found.
-        return unsafe { wide(svr, kernel, state) };
-    }
-    descend(svr, kernel, state)
+    vectorize(
+        #[inline(always)]
+        || descend(svr, kernel, state),
+    )
 }
 
-/// The descent itself: single entries, minima and maxima, so that wider registers give the same
-/// bits.
+/// The descent itself: single entries, minima and maxima, so that it gives the same bytes at every
+/// level.
 #[inline(always)]
 fn descend(svr: &Svr, kernel: Kernel<'_>, mut s: State) -> SvrSolution {
     let mut iterations = 0;

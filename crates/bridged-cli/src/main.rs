@@ -70,6 +70,10 @@ fn main() -> ExitCode {
         eprintln!("error: cannot use {threads} threads: {error}");
         return ExitCode::from(2);
     }
+    if let Err(error) = bridged_math::simd::check_environment() {
+        eprintln!("error: {error}");
+        return ExitCode::from(2);
+    }
     let done = match cli.command {
         Command::Demo(args) => commands::demo::run(&args, &talk),
         Command::Fit(args) => commands::fit::run(&args, &talk),

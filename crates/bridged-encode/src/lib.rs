@@ -9,6 +9,8 @@
 //! | texts | [`bert::SentenceBert`], [`tfidf::Vocabulary`] |
 //! | DNA | [`barcode::BarcodeBert`], [`kmer::Kmers`]; sequences come from [`fasta`] |
 
+#![forbid(unsafe_code)]
+
 pub mod barcode;
 pub mod bert;
 mod dna;

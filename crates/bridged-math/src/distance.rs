@@ -10,8 +10,6 @@
 //! Shifting the centres to their own mean keeps the score small where the data lie far from the
 //! origin, without a shifted copy of the data.
 
-#[cfg(target_arch = "x86_64")]
-mod coarse;
 mod nearest;
 mod some;
 
@@ -19,8 +17,9 @@ pub use nearest::{nearest, nearest_exactly};
 pub use some::squared_to_some;
 
 use crate::chunks::map_blocks_mut;
-use crate::linalg::{Accum, Panels, View, product};
+use crate::linalg::{Accum, View, product};
 use crate::matrix::{Matrix, MatrixRef};
+use crate::simd::{Panels, Tail, vectorize};
 
 /// Rows whose scores are held at once: large enough for the product to run at full speed, small
 /// enough for the scores to stay in cache.
@@ -41,19 +40,13 @@ pub fn squared_norm(a: &[f32]) -> f64 {
     dot(a, a)
 }
 
-/// Σ term(a, b), with the best instructions of the machine, which do not change its bits.
+/// Σ term(a, b), with the same bytes at every level.
 #[inline]
 fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn sum_avx2(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
-            eight_sums(a, b, term)
-        }
-        // SAFETY: AVX2 was just found.
-        return unsafe { sum_avx2(a, b, term) };
-    }
-    eight_sums(a, b, term)
+    vectorize(
+        #[inline(always)]
+        || eight_sums(a, b, term),
+    )
 }
 
 /// Σ term(a, b) in eight running sums: one alone would be a chain of dependent additions.
@@ -104,7 +97,7 @@ impl Centres {
             bias.push(sum_of(row, m, |c, m| c * (0.5 * c - m)) as f32);
             radius = radius.max(squared_norm(row));
         }
-        let shifted = Panels::of_rows(negative.view());
+        let shifted = Panels::of_rows(negative.view(), Tail::Thin);
         Self { shifted, bias, shift, radius: radius.sqrt() as f32 }
     }
 

@@ -13,6 +13,7 @@
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
 //! | [`seed`] | random streams by name |
+//! | [`simd`] | kernels compiled for the instructions of the processor |
 //! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
 //! | [`watch`] | progress and cancellation in one |
 
@@ -24,6 +25,7 @@ pub mod linalg;
 pub mod matrix;
 pub mod neighbors;
 pub mod seed;
+pub mod simd;
 pub mod transport;
 pub mod watch;
 

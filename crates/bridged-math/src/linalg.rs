@@ -6,7 +6,7 @@
 //! | function | computes | cost |
 //! |---|---|---|
 //! | [`product`], [`par_product`] | A·B of strided views | m n k |
-//! | [`Panels`] | A·B for many A and a thin B that is packed once | m n k |
+//! | [`Panels`](crate::simd::Panels) | A·B for many A and a thin B that is packed once | m n k |
 //! | [`scatter`] | Σ w (x − c)(x − c)ᵀ, in parallel | n d² |
 //! | [`cholesky`], [`invert_lower`], [`solve_cholesky`] | A = L Lᵀ, L⁻¹, A⁻¹ B | n³/3, n³/6, n² m |
 //! | [`symmetric_eigen`] | every eigenpair of a dense matrix | about 9 n³ |
@@ -16,11 +16,9 @@
 //! Decompositions are those of faer with `Par::Seq`; products are those of gemm.
 
 mod krylov;
-mod panels;
 mod pca;
 
 pub use krylov::{Krylov, KrylovEigen, largest_eigenpairs};
-pub use panels::Panels;
 pub use pca::{Pca, pca};
 
 use crate::matrix::MatrixRef;

@@ -46,6 +46,8 @@
 //! Fitting, checking and predicting are methods: [`BridgedClustering::fit`] learns a
 //! [`BridgedModel`], which predicts, explains, measures and saves itself.
 
+#![forbid(unsafe_code)]
+
 pub mod bridge;
 mod check;
 pub mod cluster;

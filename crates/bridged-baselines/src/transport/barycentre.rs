@@ -8,8 +8,8 @@
 //! that g defines is the barycentric one on the pool and extends it everywhere (the entropic map of
 //! Seguy et al. 2018 and Pooladian & Niles-Weed 2021). The weights b_j are part of g.
 
-use crate::transport::wide::{exp, wide};
 use bridged::math::linalg::{Accum, View, par_product};
+use bridged::math::simd::{exp, vectorize};
 use bridged::math::{Matrix, MatrixRef};
 use rayon::prelude::*;
 
@@ -56,20 +56,23 @@ pub(crate) fn in_full_bands(
     predict(full.view()).view().slice(0..rows.rows()).to_matrix()
 }
 
-wide! {
-    /// From costs to weights that sum to 1.
-    fn softmax(row: &mut [f64], g: &[f64], inverse: f64) {
-        let mut best = f64::NEG_INFINITY;
-        for (c, g) in row.iter_mut().zip(g) {
-            *c = g - *c;
-            best = best.max(*c);
-        }
-        for v in row.iter_mut() {
-            *v = exp((*v - best) * inverse);
-        }
-        let total: f64 = row.iter().sum();
-        row.iter_mut().for_each(|v| *v /= total);
-    }
+/// From costs to weights that sum to 1.
+fn softmax(row: &mut [f64], g: &[f64], inverse: f64) {
+    vectorize(
+        #[inline(always)]
+        || {
+            let mut best = f64::NEG_INFINITY;
+            for (c, g) in row.iter_mut().zip(g) {
+                *c = g - *c;
+                best = best.max(*c);
+            }
+            for v in row.iter_mut() {
+                *v = exp((*v - best) * inverse);
+            }
+            let total: f64 = row.iter().sum();
+            row.iter_mut().for_each(|v| *v /= total);
+        },
+    )
 }
 
 #[cfg(test)]

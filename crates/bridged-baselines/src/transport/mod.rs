@@ -6,10 +6,8 @@
 //! | [`gromov`] | entropic Gromov–Wasserstein couplings, plain and fused |
 //! | `barycentre` | from potentials to predictions, a row at a time |
 //! | `ridge_cost` | the cost between the spaces that a few pairs suggest |
-//! | `wide` | loops for wide vector units, and an exponential that they can take |
 
 pub(crate) mod barycentre;
 pub mod gromov;
 pub(crate) mod ridge_cost;
 pub mod sinkhorn;
-pub(crate) mod wide;

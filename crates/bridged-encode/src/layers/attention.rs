@@ -5,8 +5,8 @@
 
 use super::Arena;
 use super::norm::sum;
-use super::simd::{Kernel, LANES, Lanes, dispatch};
 use bridged_math::linalg::{Accum, View, product};
+use bridged_math::simd::{Kernel, LANES, Lanes, dispatch};
 
 /// The heads side by side, `out` (n, width), of `qkv` (n, 3 · width).
 ///

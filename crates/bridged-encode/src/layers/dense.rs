@@ -1,14 +1,11 @@
 //! A dense layer, y = f(x W + b + r), by a product whose weights were packed once.
 //!
-//! W is kept in panels of 16 columns (a last one of 8 where that is enough), k after k, as the product reads them. A
-//! tile of 6 rows × 16 columns is summed over all of k in twelve registers; bias, the shortcut r and the activation f
-//! are applied before it is stored. Rows go in blocks that stay in the second-level cache while every panel passes.
-//! Each number is one chain of multiply-adds over k in order, whatever its row's place: a row's result never depends on
-//! how many rows there are. Cost: m n k.
-//!
-//! Goto, van de Geijn: *Anatomy of High-Performance Matrix Multiplication* (2008).
+//! The product is that of [`Panels`], which k-means uses too; bias, the shortcut r and the activation f are applied
+//! while a tile of it is in the cache. Each sum is one chain of multiply-adds over the inputs in order, whatever its
+//! row's place: a row's result never depends on how many rows there are. Cost: m n k.
 
-use super::simd::{Kernel, LANES, Lanes, dispatch};
+use bridged_math::MatrixRef;
+use bridged_math::simd::{Epilogue, LANES, Lanes, Panels, Tail};
 
 /// What follows a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +42,15 @@ impl Activation {
     }
 }
 
-/// Columns of a full panel.
-const PANEL: usize = 2 * LANES;
-/// Rows of a tile.
-const TILE: usize = 6;
 /// Numbers of x that a block of rows should have: 128 KB. At least 96 rows share what reading the weights costs.
 const BLOCK: usize = 32 * 1024;
+/// Rows of a block are a multiple of this: whole tiles of the product.
+const TILE: usize = 6;
 
 /// Weights and bias of a dense layer.
 #[derive(Clone, Debug)]
 pub struct Dense {
-    inputs: usize,
-    outputs: usize,
-    panels: Vec<f32>,
+    weights: Panels,
     bias: Vec<f32>,
 }
 
@@ -67,36 +60,24 @@ impl Dense {
     /// # Panics
     /// If the lengths do not fit.
     pub fn new(weight: &[f32], bias: &[f32], inputs: usize) -> Self {
-        let outputs = bias.len();
-        assert_eq!(weight.len(), outputs * inputs, "a weight for every input and output");
-        let padded = outputs.next_multiple_of(LANES);
-        let mut panels = Vec::with_capacity(padded * inputs);
-        for start in (0..padded).step_by(PANEL) {
-            for k in 0..inputs {
-                let columns = start..(start + PANEL).min(padded);
-                panels.extend(
-                    columns.map(|o| if o < outputs { weight[o * inputs + k] } else { 0.0 }),
-                );
-            }
-        }
-        let mut bias = bias.to_vec();
-        bias.resize(padded, 0.0);
-        Self { inputs, outputs, panels, bias }
+        let rows = MatrixRef::new(bias.len(), inputs, weight)
+            .expect("a weight for every input and output");
+        Self { weights: Panels::of_rows(rows, Tail::InOrder), bias: bias.to_vec() }
     }
 
     /// Numbers of a row of x.
     pub fn inputs(&self) -> usize {
-        self.inputs
+        self.weights.depth()
     }
 
     /// Numbers of a row of y.
     pub fn outputs(&self) -> usize {
-        self.outputs
+        self.bias.len()
     }
 
     /// Rows of x that stay in cache while all weights pass.
     pub fn block(&self) -> usize {
-        (BLOCK / self.inputs.max(1) / TILE).clamp(16, 400) * TILE
+        (BLOCK / self.inputs().max(1) / TILE).clamp(16, 400) * TILE
     }
 
     /// y = f(x W + b), or f(x W + b + r) with a shortcut r (m, outputs), of x (m, inputs).
@@ -104,93 +85,36 @@ impl Dense {
     /// # Panics
     /// If the lengths do not fit.
     pub fn forward(&self, x: &[f32], shortcut: Option<&[f32]>, f: Activation, y: &mut [f32]) {
-        let rows = y.len() / self.outputs.max(1);
-        assert_eq!(y.len(), rows * self.outputs, "whole rows come out");
-        assert_eq!(x.len(), rows * self.inputs, "a row in for each row out");
         assert!(
             shortcut.is_none_or(|r| r.len() == y.len()),
             "a shortcut is as large as the output"
         );
-        dispatch(Forward { dense: self, x, shortcut, f, y, rows });
+        self.weights.product_then(x, &self.bias, &Finish { shortcut, f }, y);
     }
 }
 
-struct Forward<'a> {
-    dense: &'a Dense,
-    x: &'a [f32],
+/// What a layer does with its sums.
+struct Finish<'a> {
     shortcut: Option<&'a [f32]>,
     f: Activation,
-    y: &'a mut [f32],
-    rows: usize,
 }
 
-impl Kernel for Forward<'_> {
-    type Out = ();
-
+impl Epilogue for Finish<'_> {
     #[inline(always)]
-    fn run<V: Lanes>(mut self) {
-        let (block, padded) = (self.dense.block(), self.dense.bias.len());
-        for start in (0..self.rows).step_by(block) {
-            let end = (start + block).min(self.rows);
-            for column in (0..padded).step_by(PANEL) {
-                let wide = column + PANEL <= padded;
-                let mut row = start;
-                while row < end {
-                    row += match (end - row, wide) {
-                        (TILE.., true) => self.tile::<V, TILE, 2>(row, column),
-                        (4.., true) => self.tile::<V, 4, 2>(row, column),
-                        (2.., true) => self.tile::<V, 2, 2>(row, column),
-                        (_, true) => self.tile::<V, 1, 2>(row, column),
-                        (TILE.., false) => self.tile::<V, TILE, 1>(row, column),
-                        (4.., false) => self.tile::<V, 4, 1>(row, column),
-                        (2.., false) => self.tile::<V, 2, 1>(row, column),
-                        (_, false) => self.tile::<V, 1, 1>(row, column),
-                    };
-                }
+    fn finish<V: Lanes>(&self, position: usize, sums: &mut [f32]) {
+        let mut at = position;
+        for part in sums.chunks_mut(LANES) {
+            let mut sum = V::load_part(part);
+            if let Some(shortcut) = self.shortcut {
+                sum = sum.add(V::load_part(&shortcut[at..at + part.len()]));
             }
+            self.f.apply(sum).store_part(part);
+            at += LANES;
         }
     }
-}
 
-impl Forward<'_> {
-    /// R rows × W vectors of y; returns R.
-    #[inline(always)]
-    fn tile<V: Lanes, const R: usize, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-    ) -> usize {
-        let (inputs, outputs) = (self.dense.inputs, self.dense.outputs);
-        let x = &self.x[row * inputs..(row + R) * inputs];
-        let panel = &self.dense.panels[column * inputs..(column + W * LANES) * inputs];
-        let mut sums = [[V::splat(0.0); W]; R];
-        for k in 0..inputs {
-            let mut weights = [V::splat(0.0); W];
-            for w in 0..W {
-                // SAFETY: `panel` holds `inputs` steps of W vectors, and k < inputs.
-                weights[w] = unsafe { V::load(panel.as_ptr().add((k * W + w) * LANES)) };
-            }
-            for r in 0..R {
-                // SAFETY: `x` holds R rows of `inputs` numbers.
-                let x = V::splat(unsafe { *x.get_unchecked(r * inputs + k) });
-                for w in 0..W {
-                    sums[r][w] = x.mul_add(weights[w], sums[r][w]);
-                }
-            }
-        }
-        for r in 0..R {
-            for w in 0..W {
-                let first = column + w * LANES;
-                let at = (row + r) * outputs + first;
-                let part = at..at + LANES.min(outputs - first);
-                let mut sum = sums[r][w].add(V::load_part(&self.dense.bias[first..first + LANES]));
-                if let Some(shortcut) = self.shortcut {
-                    sum = sum.add(V::load_part(&shortcut[part.clone()]));
-                }
-                self.f.apply(sum).store_part(&mut self.y[part]);
-            }
-        }
-        R
+    fn is_nothing(&self) -> bool {
+        self.shortcut.is_none() && self.f == Activation::Identity
     }
 }
 

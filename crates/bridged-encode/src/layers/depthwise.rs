@@ -1,11 +1,11 @@
 //! A depthwise convolution: every channel has a window of its own, `y[p, c] = f(Σ_d x[p + d, c] w[d, c] + b[c])`.
 //!
-//! There are too few products a number for a matrix product. Rows of the output go one after the other over eight
+//! There are too few products per number for a matrix product. Rows of the output go one after the other over eight
 //! channels at a time, with the sums of eight neighbouring pixels in registers. Cost: pixels · k² · channels.
 
 use super::conv::inside;
-use super::simd::{Kernel, LANES, Lanes, dispatch};
 use super::{Activation, Arena, Map, Padding};
+use bridged_math::simd::{Kernel, LANES, Lanes, dispatch};
 use std::ops::Range;
 
 /// Pixels in registers at a time.
@@ -53,7 +53,7 @@ impl Depthwise {
         row(taps.start)..row(taps.end)
     }
 
-    /// How many rows of the output can be made from so many rows of a picture.
+    /// How many rows of the output can be made from this many rows of a picture.
     pub fn rows_from(&self, rows: usize) -> usize {
         Padding::Valid.place(rows, self.kernel, self.stride).0
     }
@@ -85,7 +85,7 @@ impl Depthwise {
             let start = self.reads(y, size.0).start;
             assert!(start >= first, "the strip holds the rows that its output reads");
             let x = &x[(start - first) * size.1 * channels..][..taps.len() * size.1 * channels];
-            let row = Row { layer: self, x, taps, width: size.1, left, f, out };
+            let row = OutputRow { layer: self, x, taps, width: size.1, left, f, out };
             match (self.kernel, self.stride) {
                 (3, 1) => dispatch(Fixed::<3, 1>(row)),
                 (3, 2) => dispatch(Fixed::<3, 2>(row)),
@@ -98,7 +98,7 @@ impl Depthwise {
 }
 
 /// One row of the output.
-struct Row<'a> {
+struct OutputRow<'a> {
     layer: &'a Depthwise,
     x: &'a [f32],       // the rows of the picture that it reads, (taps, width, channels)
     taps: Range<usize>, // which rows of the window those are
@@ -109,7 +109,7 @@ struct Row<'a> {
 }
 
 /// A row for any window.
-struct Any<'a>(Row<'a>);
+struct Any<'a>(OutputRow<'a>);
 
 impl Kernel for Any<'_> {
     type Out = ();
@@ -123,7 +123,7 @@ impl Kernel for Any<'_> {
 }
 
 /// A row for windows of K columns, S apart.
-struct Fixed<'a, const K: usize, const S: usize>(Row<'a>);
+struct Fixed<'a, const K: usize, const S: usize>(OutputRow<'a>);
 
 impl<const K: usize, const S: usize> Kernel for Fixed<'_, K, S> {
     type Out = ();
@@ -146,7 +146,7 @@ impl<const K: usize, const S: usize> Kernel for Fixed<'_, K, S> {
     }
 }
 
-impl Row<'_> {
+impl OutputRow<'_> {
     /// Eight pixels, or as many as the row has, and eight channels.
     #[inline(always)]
     fn tile<V: Lanes, const K: usize, const S: usize>(&mut self, pixel: usize, channel: usize) {
@@ -156,25 +156,22 @@ impl Row<'_> {
             let line = &self.x[row * width * channels..(row + 1) * width * channels];
             let taps = &self.layer.weight[dy * K * channels..(dy + 1) * K * channels];
             for dx in 0..K {
-                // SAFETY: `taps` holds K taps of `channels` weights, and channel + 8 <= channels.
-                let weight = unsafe { V::load(taps.as_ptr().add(dx * channels + channel)) };
+                let weight = V::load_part(&taps[dx * channels + channel..]);
                 // The column that the first pixel sees, which may lie before the picture.
                 let column = (pixel * S + dx).wrapping_sub(self.left);
-                let mut x =
-                    line.as_ptr().wrapping_add(column.wrapping_mul(channels)).wrapping_add(channel);
                 if column < width && column + (TILE - 1) * S < width {
+                    let x: [V; TILE] =
+                        V::load_strided(&line[column * channels + channel..], S * channels);
                     for t in 0..TILE {
-                        // SAFETY: `line` holds `width` pixels of `channels` numbers, and all eight columns are there.
-                        sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
-                        x = x.wrapping_add(S * channels);
+                        sums[t] = x[t].mul_add(weight, sums[t]);
                     }
                 } else {
                     for t in 0..TILE {
-                        if column.wrapping_add(t * S) < width {
-                            // SAFETY: as above, for this column.
-                            sums[t] = unsafe { V::load(x) }.mul_add(weight, sums[t]);
+                        let column = column.wrapping_add(t * S);
+                        if column < width {
+                            let x = V::load_part(&line[column * channels + channel..]);
+                            sums[t] = x.mul_add(weight, sums[t]);
                         }
-                        x = x.wrapping_add(S * channels);
                     }
                 }
             }

@@ -11,7 +11,6 @@ pub mod depthwise;
 pub mod load;
 pub mod norm;
 pub mod pool;
-pub mod simd;
 
 pub use attention::attention;
 pub use conv::{Conv, Padding};

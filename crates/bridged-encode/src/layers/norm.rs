@@ -1,6 +1,6 @@
 //! Layer norm: γ (x − mean) / √(variance + ε) + β over the numbers of a row. Ba, Kiros, Hinton (2016).
 
-use super::simd::LANES;
+use bridged_math::simd::LANES;
 
 /// Its parameters.
 #[derive(Clone, Debug)]

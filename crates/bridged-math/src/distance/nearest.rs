@@ -3,11 +3,11 @@
 //! that rounding leaves in doubt are measured in double precision. So a label depends on its row and
 //! the centres alone: not on the way, on the other rows, or on the machine.
 
-#[cfg(target_arch = "x86_64")]
-use super::coarse::{self, Coarse};
 use super::{Centres, least_and_close, squared_distance, squared_norm};
 use crate::chunks::map_blocks_mut;
 use crate::matrix::MatrixRef;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::coarse::{self, Coarse};
 
 /// The position of the nearest centre of every row, in parallel; of equally near ones the first.
 pub fn nearest(x: MatrixRef<'_>, centres: MatrixRef<'_>) -> Vec<u32> {

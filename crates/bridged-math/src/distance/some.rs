@@ -1,99 +1,106 @@
 //! Distances of one row to some centres, one by one: for callers who need few of them and would
 //! waste a matrix product. By hand, because no library takes a list of rows; four centres at a
 //! time, so that a number of the row is loaded once for all four.
+//!
+//! AVX2 and AVX-512 give the same bytes, plain others within the rounding of a sum in `f32`.
 
-use super::squared_distance;
 use crate::matrix::MatrixRef;
+use crate::simd::{Kernel, LANES, Lanes, dispatch};
 
 /// ‖x − c‖² in `f32` for each of the centres at `positions`, into `out`.
 ///
 /// # Panics
 /// If there is no such centre, or the lengths do not fit.
 pub fn squared_to_some(x: &[f32], centres: MatrixRef<'_>, positions: &[u32], out: &mut [f32]) {
-    assert_eq!(x.len(), centres.cols(), "a row is as long as the centres");
-    assert_eq!(positions.len(), out.len(), "one distance for each position");
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: AVX2 and FMA were just found.
-        return unsafe { fma::squared_to_some(x, centres, positions, out) };
-    }
-    for (o, &p) in out.iter_mut().zip(positions) {
-        *o = squared_distance(x, centres.row(p as usize)) as f32;
+    dispatch(SquaredToSome::new(x, centres, positions, out));
+}
+
+struct SquaredToSome<'a> {
+    x: &'a [f32],
+    centres: MatrixRef<'a>,
+    positions: &'a [u32],
+    out: &'a mut [f32],
+}
+
+impl<'a> SquaredToSome<'a> {
+    fn new(x: &'a [f32], centres: MatrixRef<'a>, positions: &'a [u32], out: &'a mut [f32]) -> Self {
+        assert_eq!(x.len(), centres.cols(), "a row is as long as the centres");
+        assert_eq!(positions.len(), out.len(), "one distance for each position");
+        Self { x, centres, positions, out }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod fma {
-    use crate::matrix::MatrixRef;
-    use std::arch::x86_64::*;
+impl Kernel for SquaredToSome<'_> {
+    type Out = ();
 
-    /// Numbers in a register.
-    const LANES: usize = 8;
-
-    #[target_feature(enable = "avx2,fma")]
-    pub fn squared_to_some(x: &[f32], centres: MatrixRef<'_>, positions: &[u32], out: &mut [f32]) {
-        let row = |p: u32| centres.row(p as usize);
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { x, centres, positions, out } = self;
         let (fours, ones) = positions.as_chunks::<4>();
         let (out_fours, out_ones) = out.as_chunks_mut::<4>();
         for (o, p) in out_fours.iter_mut().zip(fours) {
-            let [a, b, c, d] = p.map(row);
-            let sums = sums::<4, 2>(x, [a, b, c, d]).map(|[u, v]| _mm256_add_ps(u, v));
-            let [s, t] =
-                [[sums[0], sums[1]], [sums[2], sums[3]]].map(|[u, v]| _mm256_hadd_ps(u, v));
-            let both = _mm256_hadd_ps(s, t);
-            let four = _mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps::<1>(both));
-            // SAFETY: `o` has room for four numbers.
-            unsafe { _mm_storeu_ps(o.as_mut_ptr(), four) };
-            (0..4).for_each(|w| o[w] += rest(x, [a, b, c, d][w]));
+            let mut rows: [&[f32]; 4] = [&[]; 4];
+            for w in 0..4 {
+                rows[w] = centres.row(p[w] as usize);
+            }
+            let [s, t, u, v] = sums::<V, 4, 2>(x, rows);
+            *o = V::sums([s[0].add(s[1]), t[0].add(t[1]), u[0].add(u[1]), v[0].add(v[1])]);
+            for w in 0..4 {
+                o[w] += rest(x, rows[w]);
+            }
         }
         for (o, &p) in out_ones.iter_mut().zip(ones) {
-            let [[s, t, u, v]] = sums::<1, 4>(x, [row(p)]);
-            let eight = _mm256_add_ps(_mm256_add_ps(s, t), _mm256_add_ps(u, v));
-            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-            let two = _mm_hadd_ps(four, four);
-            *o = _mm_cvtss_f32(_mm_hadd_ps(two, two)) + rest(x, row(p));
+            let row = centres.row(p as usize);
+            let [[s, t, u, v]] = sums::<V, 1, 4>(x, [row]);
+            *o = s.add(t).add(u.add(v)).sum() + rest(x, row);
         }
     }
+}
 
-    /// Σ (x − c)² over the whole registers of x, for W centres with U running sums each.
-    #[target_feature(enable = "avx2,fma")]
-    #[inline]
-    fn sums<const W: usize, const U: usize>(x: &[f32], c: [&[f32]; W]) -> [[__m256; U]; W] {
-        assert!(c.iter().all(|c| c.len() == x.len()));
-        let mut sums = [[_mm256_setzero_ps(); U]; W];
-        let whole = x.len() / LANES;
-        // SAFETY: `from + LANES` is at most the length of x, which is that of each c.
-        let square = |sum: __m256, from: usize, w: usize| unsafe {
-            let x = _mm256_loadu_ps(x.as_ptr().add(from));
-            let away = _mm256_sub_ps(x, _mm256_loadu_ps(c[w].as_ptr().add(from)));
-            _mm256_fmadd_ps(away, away, sum)
-        };
-        for step in (0..whole / U * U).step_by(U) {
-            for u in 0..U {
-                for w in 0..W {
-                    sums[w][u] = square(sums[w][u], (step + u) * LANES, w);
-                }
-            }
-        }
-        for step in whole / U * U..whole {
+/// Σ (x − c)² over the whole vectors of x, for W centres with U running sums each.
+#[inline(always)]
+fn sums<V: Lanes, const W: usize, const U: usize>(x: &[f32], c: [&[f32]; W]) -> [[V; U]; W] {
+    let x = x.as_chunks::<LANES>().0;
+    let mut centres: [&[[f32; LANES]]; W] = [&[]; W];
+    for w in 0..W {
+        // As many as x has, which spares a check for each.
+        centres[w] = &c[w].as_chunks::<LANES>().0[..x.len()];
+    }
+    let mut sums = [[V::splat(0.0); U]; W];
+    let whole = x.len() / U * U;
+    for step in (0..whole).step_by(U) {
+        for u in 0..U {
             for w in 0..W {
-                sums[w][0] = square(sums[w][0], step * LANES, w);
+                sums[w][u] = square(&x[step + u], &centres[w][step + u], sums[w][u]);
             }
         }
-        sums
     }
+    for step in whole..x.len() {
+        for w in 0..W {
+            sums[w][0] = square(&x[step], &centres[w][step], sums[w][0]);
+        }
+    }
+    sums
+}
 
-    /// Σ (x − c)² over the numbers that fill no register.
-    #[inline]
-    fn rest(x: &[f32], c: &[f32]) -> f32 {
-        let whole = x.len() / LANES * LANES;
-        x[whole..].iter().zip(&c[whole..]).map(|(x, c)| (x - c) * (x - c)).sum()
-    }
+/// sum + (x − c)².
+#[inline(always)]
+fn square<V: Lanes>(x: &[f32; LANES], c: &[f32; LANES], sum: V) -> V {
+    let away = V::load(x).sub(V::load(c));
+    away.mul_add(away, sum)
+}
+
+/// Σ (x − c)² over the numbers that fill no vector.
+#[inline(always)]
+fn rest(x: &[f32], c: &[f32]) -> f32 {
+    let whole = x.len() / LANES * LANES;
+    x[whole..].iter().zip(&c[whole..]).map(|(x, c)| (x - c) * (x - c)).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distance::squared_distance;
     use crate::matrix::Matrix;
     use crate::seed::Seed;
     use proptest::prelude::*;

@@ -11,7 +11,7 @@
 //!
 //! 1. Prices of the previous call; where they are far off, none, those that make all columns cost the
 //!    same on average, or those of every sixteenth row, solved the same way.
-//! 2. While very many rows are in the wrong place, columns shed what they have too many of (`shed`);
+//! 2. While very many rows are in the wrong place, columns with rows too many become more expensive (`surplus`);
 //!    while many are, ascent on the concave dual (`prices`), which sees the columns as cells of a
 //!    power diagram and moves their walls.
 //! 3. The few rows that remain move one by one along cheapest column-to-column paths (`paths`).
@@ -19,7 +19,7 @@
 //!    optimum whatever the first two steps did.
 //!
 //! Cost: a few passes over the n × k costs, plus O(k² + k log n) for each row that moves in step 3.
-//! Memory: 12 n bytes plus 16 bytes for each offer that is kept, a hundred or so a pair of columns.
+//! Memory: 12 n bytes plus 16 bytes for each offer that is kept, a hundred or so per pair of columns.
 //!
 //! Ahuja, Magnanti & Orlin 1993, chapter 9 (successive shortest paths); Aurenhammer, Hoffmann &
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
@@ -29,22 +29,22 @@ mod offers;
 mod pass;
 mod paths;
 mod prices;
-mod shed;
+mod surplus;
 #[cfg(test)]
 mod tests;
 
-use pass::Row;
+use pass::Choice;
 use std::fmt;
 
 /// How many rows each column takes at least and at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct Capacity {
     lower: Vec<u32>,
     upper: Vec<u32>,
 }
 
-impl Bounds {
-    /// Bounds of each column; both slices have one entry a column.
+impl Capacity {
+    /// Bounds of each column; both slices have one entry per column.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -123,32 +123,32 @@ impl std::error::Error for TransportError {}
 /// Solves assignments one after the other, each from the prices of the one before.
 ///
 /// ```
-/// use bridged_math::transport::{Bounds, Transport};
+/// use bridged_math::transport::{Capacity, Transport};
 ///
 /// // Three rows prefer column 0, which takes two; the one that loses least moves.
 /// let costs = [0.0, 5.0, 0.0, 1.0, 0.0, 9.0, 7.0, 0.0];
-/// let mut transport = Transport::new(Bounds::even(4, 2));
+/// let mut transport = Transport::new(Capacity::even(4, 2));
 /// transport.solve(&costs)?;
 /// assert_eq!(transport.labels().collect::<Vec<_>>(), [0, 1, 0, 1]);
 /// # Ok::<(), bridged_math::transport::TransportError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Transport {
-    bounds: Bounds,
+    capacity: Capacity,
     prices: Vec<f64>,
-    rows: Vec<Row>,
+    rows: Vec<Choice>,
 }
 
 /// From this many rows on, prices that are far off are first found on a sample.
 const SAMPLE_FROM: usize = 32_768;
-/// One row in so many is in the sample.
+/// One row in this many is in the sample.
 const SAMPLE_EVERY: usize = 16;
 
 impl Transport {
     /// Nothing is assigned yet, and every price is zero.
-    pub fn new(bounds: Bounds) -> Self {
-        let prices = vec![0.0; bounds.columns()];
-        Self { bounds, prices, rows: Vec::new() }
+    pub fn new(capacity: Capacity) -> Self {
+        let prices = vec![0.0; capacity.columns()];
+        Self { capacity, prices, rows: Vec::new() }
     }
 
     /// Finds the optimum for row-major `costs` (n, k).
@@ -159,14 +159,14 @@ impl Transport {
     /// # Panics
     /// If the costs are not whole rows of k.
     pub fn solve(&mut self, costs: &[f32]) -> Result<(), TransportError> {
-        let k = self.bounds.columns();
+        let k = self.capacity.columns();
         if k == 0 {
-            return if costs.is_empty() { Ok(()) } else { self.bounds.check(costs.len()) };
+            return if costs.is_empty() { Ok(()) } else { self.capacity.check(costs.len()) };
         }
         assert!(costs.len().is_multiple_of(k), "costs are whole rows");
         let n = costs.len() / k;
-        self.bounds.check(n)?;
-        self.rows.resize(n, Row::default());
+        self.capacity.check(n)?;
+        self.rows.resize(n, Choice::default());
         let mut sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         let mut wrong = self.wrong(&sizes);
         // Prices of a problem that was too different may be worse than none.
@@ -182,11 +182,11 @@ impl Transport {
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
         if n < SAMPLE_FROM && wrong > n / 8 {
-            shed::shed(costs, &self.bounds, &mut self.prices, &self.rows, n / 64);
+            surplus::reduce(costs, &self.capacity, &mut self.prices, &self.rows, n / 64);
             sizes = pass::assign(costs, &self.prices, &mut self.rows)?;
         }
-        let sizes = prices::improve(costs, &self.bounds, &mut self.prices, &mut self.rows, sizes);
-        paths::finish(costs, &self.bounds, &mut self.prices, &mut self.rows, &sizes);
+        let sizes = prices::improve(costs, &self.capacity, &mut self.prices, &mut self.rows, sizes);
+        paths::finish(costs, &self.capacity, &mut self.prices, &mut self.rows, &sizes);
         Ok(())
     }
 
@@ -212,14 +212,14 @@ impl Transport {
 
     /// How many rows are in the wrong place.
     fn wrong(&self, sizes: &[u32]) -> usize {
-        Imbalance::new(&self.bounds, &self.prices, sizes).total() as usize
+        Imbalance::new(&self.capacity, &self.prices, sizes).total() as usize
     }
 
     fn prices_of_sample(&self, costs: &[f32], n: usize) -> Result<Vec<f64>, TransportError> {
-        let k = self.bounds.columns();
+        let k = self.capacity.columns();
         let mut some = Vec::with_capacity(costs.len() / SAMPLE_EVERY + k);
         costs.chunks_exact(k).step_by(SAMPLE_EVERY).for_each(|row| some.extend_from_slice(row));
-        let mut sample = Transport::new(self.bounds.scaled(some.len() / k, n));
+        let mut sample = Transport::new(self.capacity.scaled(some.len() / k, n));
         sample.prices.clone_from(&self.prices);
         sample.solve(&some)?;
         Ok(sample.prices)
@@ -244,9 +244,9 @@ impl Transport {
 /// ```
 ///
 /// Zero, up to rounding, proves that labels within the bounds are optimal.
-pub fn duality_gap(costs: &[f32], bounds: &Bounds, labels: &[u32], prices: &[f64]) -> f64 {
-    let rows = costs.chunks_exact(bounds.columns()).zip(labels);
-    // Row by row, so that large sums do not cancel.
+pub fn duality_gap(costs: &[f32], capacity: &Capacity, labels: &[u32], prices: &[f64]) -> f64 {
+    let rows = costs.chunks_exact(capacity.columns()).zip(labels);
+    // Choice by row, so that large sums do not cancel.
     let of_rows: f64 = rows
         .map(|(row, &a)| {
             let priced = row.iter().zip(prices).map(|(&c, p)| f64::from(c) + p);
@@ -254,11 +254,11 @@ pub fn duality_gap(costs: &[f32], bounds: &Bounds, labels: &[u32], prices: &[f64
             f64::from(row[a]) + prices[a] - priced.fold(f64::INFINITY, f64::min)
         })
         .sum();
-    let mut sizes = vec![0u32; bounds.columns()];
+    let mut sizes = vec![0u32; capacity.columns()];
     labels.iter().for_each(|&a| sizes[a as usize] += 1);
     let of_columns: f64 = (0..prices.len())
         .map(|j| {
-            let full = if prices[j] > 0.0 { bounds.upper[j] } else { bounds.lower[j] };
+            let full = if prices[j] > 0.0 { capacity.upper[j] } else { capacity.lower[j] };
             (f64::from(full) - f64::from(sizes[j])) * prices[j]
         })
         .sum();
@@ -280,14 +280,14 @@ struct Imbalance {
 }
 
 impl Imbalance {
-    fn new(bounds: &Bounds, prices: &[f64], sizes: &[u32]) -> Self {
+    fn new(capacity: &Capacity, prices: &[f64], sizes: &[u32]) -> Self {
         let n: i64 = sizes.iter().map(|&s| i64::from(s)).sum();
-        let sink = sink_price(bounds, prices, n);
+        let sink = sink_price(capacity, prices, n);
         let flow: Vec<u32> = (0..prices.len())
             .map(|j| match prices[j].total_cmp(&sink) {
-                std::cmp::Ordering::Greater => bounds.upper[j],
-                std::cmp::Ordering::Less => bounds.lower[j],
-                std::cmp::Ordering::Equal => sizes[j].clamp(bounds.lower[j], bounds.upper[j]),
+                std::cmp::Ordering::Greater => capacity.upper[j],
+                std::cmp::Ordering::Less => capacity.lower[j],
+                std::cmp::Ordering::Equal => sizes[j].clamp(capacity.lower[j], capacity.upper[j]),
             })
             .collect();
         let mut excess: Vec<i64> =
@@ -304,12 +304,12 @@ impl Imbalance {
 
 /// The price at which filling the dearer columns and emptying the cheaper ones accounts for all n
 /// rows: a weighted median, which maximises the dual over a common shift of the prices.
-fn sink_price(bounds: &Bounds, prices: &[f64], n: i64) -> f64 {
+fn sink_price(capacity: &Capacity, prices: &[f64], n: i64) -> f64 {
     let mut order: Vec<usize> = (0..prices.len()).collect();
     order.sort_by(|&a, &b| prices[b].total_cmp(&prices[a]).then(a.cmp(&b)));
-    let mut taken: i64 = bounds.lower.iter().map(|&l| i64::from(l)).sum();
+    let mut taken: i64 = capacity.lower.iter().map(|&l| i64::from(l)).sum();
     for &j in &order {
-        taken += i64::from(bounds.upper[j] - bounds.lower[j]);
+        taken += i64::from(capacity.upper[j] - capacity.lower[j]);
         if taken >= n {
             return prices[j];
         }

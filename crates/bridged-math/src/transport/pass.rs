@@ -2,11 +2,12 @@
 
 use super::TransportError;
 use crate::chunks::{map_blocks, map_blocks_mut};
+use crate::simd::{Kernel, LANES, Lanes, dispatch};
 
-/// A row's column, and how much dearer its next best column is. The margin is rounded down, so
+/// The column that a row takes, and how much more its next best column costs. The margin is rounded down, so
 /// that leaving out rows of a larger margin leaves out none of a smaller one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct Choice {
     pub label: u32,
     pub margin: f32,
 }
@@ -15,19 +16,19 @@ pub(super) struct Row {
 pub(super) fn assign(
     costs: &[f32],
     prices: &[f64],
-    rows: &mut [Row],
+    rows: &mut [Choice],
 ) -> Result<Vec<u32>, TransportError> {
     let k = prices.len();
-    let single = Single::new(prices);
+    let prices_f32 = PricesF32::new(prices);
     let blocks = map_blocks_mut(rows, 1, |range, rows| {
         let costs = &costs[range.start * k..range.end * k];
         let mut sizes = vec![0u32; k];
         let mut poison = 0.0f32;
         for (row, costs) in rows.iter_mut().zip(costs.chunks_exact(k)) {
-            let quick = single.two_least(costs);
+            let quick = prices_f32.two_least(costs);
             poison += quick.check;
-            *row = match single.certain_margin(&quick) {
-                Some(margin) => Row { label: quick.first as u32, margin },
+            *row = match prices_f32.certain_margin(&quick) {
+                Some(margin) => Choice { label: quick.first as u32, margin },
                 None => exact(costs, prices),
             };
             sizes[row.label as usize] += 1;
@@ -41,7 +42,7 @@ pub(super) fn assign(
 }
 
 /// The cheapest column in double precision, and by how much, rounded down.
-fn exact(costs: &[f32], prices: &[f64]) -> Row {
+fn exact(costs: &[f32], prices: &[f64]) -> Choice {
     let (mut label, mut least, mut next) = (0, f64::INFINITY, f64::INFINITY);
     for (j, (&c, p)) in costs.iter().zip(prices).enumerate() {
         let v = f64::from(c) + p;
@@ -51,7 +52,7 @@ fn exact(costs: &[f32], prices: &[f64]) -> Row {
             next = v;
         }
     }
-    Row { label, margin: ((next - least) * (1.0 - 1e-6)) as f32 }
+    Choice { label, margin: ((next - least) * (1.0 - 1e-6)) as f32 }
 }
 
 /// The prices at which all columns cost the same on average.
@@ -68,7 +69,7 @@ pub(super) fn levelling(costs: &[f32], k: usize) -> Vec<f64> {
 }
 
 /// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
-pub(super) fn least_moves(costs: &[f32], rows: &[Row], k: usize) -> Vec<f64> {
+pub(super) fn least_moves(costs: &[f32], rows: &[Choice], k: usize) -> Vec<f64> {
     let blocks = map_blocks(rows.len(), |range| {
         let mut least = vec![f32::INFINITY; k * k];
         for i in range {
@@ -132,17 +133,17 @@ pub(super) fn respond(
     reach: f64,
 ) -> (Vec<u32>, Walls) {
     let k = prices.len();
-    let single = Single::new(prices);
+    let prices_f32 = PricesF32::new(prices);
     let blocks = map_blocks(subset.len(), |range| {
         let mut sizes = vec![0u32; k];
         let mut hits = Vec::new();
         for &i in &subset[range] {
             let costs = &costs[i as usize * k..(i as usize + 1) * k];
-            let Least { first, least, next, .. } = single.two_least(costs);
+            let Least { first, least, next, .. } = prices_f32.two_least(costs);
             sizes[first] += 1;
             let margin = f64::from(next - least);
             if margin <= reach {
-                let pair = first * k + single.second(costs, first, next);
+                let pair = first * k + prices_f32.second(costs, first, next);
                 hits.push((pair * BINS + bin(margin / reach)) as u32);
             }
         }
@@ -183,24 +184,24 @@ pub(super) struct Least {
     check: f32,
 }
 
-/// Single precision decides most rows at several times the speed; the others are told apart by
+/// PricesF32 precision decides most rows at several times the speed; the others are told apart by
 /// their margin.
-pub(super) struct Single {
+pub(super) struct PricesF32 {
     prices: Vec<f32>, // (k), and infinity up to a multiple of eight
     largest: f32,
-    kernel: fn(&[f32], &[f32]) -> Least,
 }
 
-impl Single {
+impl PricesF32 {
     pub fn new(prices: &[f64]) -> Self {
         let mut prices: Vec<f32> = prices.iter().map(|&p| p as f32).collect();
         let largest = prices.iter().fold(0.0f32, |m, p| m.max(p.abs()));
-        prices.resize(prices.len().next_multiple_of(8), f32::INFINITY);
-        Self { prices, largest, kernel: kernel() }
+        prices.resize(prices.len().next_multiple_of(LANES), f32::INFINITY);
+        Self { prices, largest }
     }
 
     pub fn two_least(&self, costs: &[f32]) -> Least {
-        (self.kernel)(costs, &self.prices)
+        assert!(costs.len() <= self.prices.len(), "one price per column");
+        dispatch(TwoLeast { costs, prices: &self.prices })
     }
 
     /// The margin, rounded down, if it is beyond all rounding. A sum near the least has a cost
@@ -218,85 +219,40 @@ impl Single {
     }
 }
 
-/// The fastest kernel of this machine; all give the same bits.
-fn kernel() -> fn(&[f32], &[f32]) -> Least {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 was just found.
-        return |costs, prices| unsafe { two_least_avx2(costs, prices) };
-    }
-    two_least
+/// The two least of `costs` + `prices`, the latter padded to whole vectors with infinity. Minima do
+/// not round, so that the bytes are the same at every level.
+struct TwoLeast<'a> {
+    costs: &'a [f32],
+    prices: &'a [f32],
 }
 
-fn two_least(costs: &[f32], prices: &[f32]) -> Least {
-    let mut best = Least { first: 0, least: f32::INFINITY, next: f32::INFINITY, check: 0.0 };
-    for (j, (c, p)) in costs.iter().zip(prices).enumerate() {
-        let v = c + p;
-        best.check += c * 0.0;
-        if v < best.least {
-            best = Least { first: j, least: v, next: best.least, ..best };
-        } else if v < best.next {
-            best.next = v;
-        }
-    }
-    best
-}
+impl Kernel for TwoLeast<'_> {
+    type Out = Least;
 
-/// Eight columns at a time; prices are padded to whole eights with infinity.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn two_least_avx2(costs: &[f32], prices: &[f32]) -> Least {
-    use std::arch::x86_64::*;
-    let k = costs.len();
-    assert!(prices.len() >= k.next_multiple_of(8), "prices are padded");
-    let eight = |at: usize| {
-        let left = _mm256_set1_epi32((k - at).min(8) as i32);
-        let mask = _mm256_cmpgt_epi32(left, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        // SAFETY: the mask covers no more than the costs that are left, and the prices are padded.
-        unsafe {
-            let c = match k - at {
-                8.. => _mm256_loadu_ps(costs.as_ptr().add(at)),
-                _ => _mm256_maskload_ps(costs.as_ptr().add(at), mask),
-            };
-            (c, _mm256_add_ps(c, _mm256_loadu_ps(prices.as_ptr().add(at))))
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> Least {
+        let Self { costs, prices } = self;
+        let (prices, _) = prices.as_chunks::<LANES>();
+        let (mut least, zero) = (V::splat(f32::INFINITY), V::splat(0.0));
+        let (mut next, mut check) = (least, zero);
+        for (c, p) in costs.chunks(LANES).zip(prices) {
+            let c = V::load_part(c);
+            let v = c.add(V::load(p));
+            check = c.mul(zero).add(check);
+            next = next.min(least.max(v));
+            least = least.min(v);
         }
-    };
-    let mut least = _mm256_set1_ps(f32::INFINITY);
-    let (mut next, mut check) = (least, _mm256_setzero_ps());
-    for at in (0..k).step_by(8) {
-        let (c, v) = eight(at);
-        check = _mm256_add_ps(check, _mm256_mul_ps(c, _mm256_setzero_ps()));
-        next = _mm256_min_ps(next, _mm256_max_ps(least, v));
-        least = _mm256_min_ps(least, v);
-    }
-    // Fold eight lanes to one by halves.
-    let fold = |(least, next): (__m256, __m256), (l, n): (__m256, __m256)| {
-        let next = _mm256_min_ps(_mm256_min_ps(next, n), _mm256_max_ps(least, l));
-        (_mm256_min_ps(least, l), next)
-    };
-    let both = (least, next);
-    let swap = |v: __m256| _mm256_permute2f128_ps::<1>(v, v);
-    let both = fold(both, (swap(both.0), swap(both.1)));
-    let swap = |v: __m256| _mm256_permute_ps::<0b01_00_11_10>(v);
-    let both = fold(both, (swap(both.0), swap(both.1)));
-    let swap = |v: __m256| _mm256_permute_ps::<0b10_11_00_01>(v);
-    let (l, n) = fold(both, (swap(both.0), swap(both.1)));
-    let mut first = 0;
-    for at in (0..k).step_by(8) {
-        let hits = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(eight(at).1, l));
-        if hits != 0 {
-            first = at + hits.trailing_zeros() as usize;
-            break;
+        let (least, next) = V::two_least(least, next);
+        let wanted = V::splat(least);
+        let mut first = 0;
+        for (at, (c, p)) in costs.chunks(LANES).zip(prices).enumerate() {
+            let hits = V::load_part(c).add(V::load(p)).equal(wanted);
+            if hits != 0 {
+                first = at * LANES + hits.trailing_zeros() as usize;
+                break;
+            }
         }
-    }
-    let mut checks = [0.0f32; 8];
-    // SAFETY: eight numbers into an array of eight.
-    unsafe { _mm256_storeu_ps(checks.as_mut_ptr(), check) };
-    Least {
-        first,
-        least: _mm256_cvtss_f32(l),
-        next: _mm256_cvtss_f32(n),
-        check: checks.iter().sum(),
+        Least { first, least, next, check: check.sum() }
     }
 }
 
@@ -304,36 +260,49 @@ fn two_least_avx2(costs: &[f32], prices: &[f32]) -> Least {
 mod tests {
     use super::*;
     use crate::seed::Seed;
+    use crate::simd::{Level, dispatch_at};
     use rand::RngExt;
 
     #[test]
     fn levelled_columns_cost_the_same_on_average() {
         let costs = [1.0, 20.0, 3.0, 40.0, 5.0, 60.0f32];
         assert_eq!(levelling(&costs, 2), [-3.0, -40.0]);
-        let mut rows = vec![Row::default(); 3];
-        let sizes = |prices: &[f64], rows: &mut [Row]| assign(&costs, prices, rows).unwrap();
+        let mut rows = vec![Choice::default(); 3];
+        let sizes = |prices: &[f64], rows: &mut [Choice]| assign(&costs, prices, rows).unwrap();
         assert_eq!(sizes(&[0.0; 2], &mut rows), [3, 0]);
         assert_eq!(sizes(&levelling(&costs, 2), &mut rows), [2, 1]);
     }
 
     #[test]
-    fn every_kernel_gives_the_same_two_least() {
-        let mut rng = Seed(1).rng();
+    fn every_level_gives_the_same_two_least() {
+        let (mut rng, levels) = (Seed(1).rng(), Level::available());
         for case in 0..2000 {
             let k = 1 + case % 40;
             let costs: Vec<f32> = (0..k).map(|_| rng.random_range(0..9) as f32).collect();
             let prices: Vec<f64> = (0..k).map(|_| f64::from(rng.random_range(0..9))).collect();
-            let single = Single::new(&prices);
-            let (fast, plain) = (single.two_least(&costs), two_least(&costs, &single.prices));
+            let prices_f32 = PricesF32::new(&prices);
             let exact = exact(&costs, &prices);
-            assert_eq!((fast.first, fast.least, fast.next), (plain.first, plain.least, plain.next));
-            assert_eq!(fast.first, exact.label as usize);
-            assert!(!fast.check.is_nan() && !plain.check.is_nan());
-            let mut bad = costs;
-            bad[k / 2] = f32::NAN;
-            assert!(single.two_least(&bad).check.is_nan());
-            bad[k / 2] = f32::INFINITY;
-            assert!(single.two_least(&bad).check.is_nan());
+            let mut sums: Vec<f32> = costs
+                .iter()
+                .zip(&prices)
+                .map(|(c, &p)| c + p as f32)
+                .chain([f32::INFINITY])
+                .collect();
+            sums.sort_by(f32::total_cmp);
+            for &level in &levels {
+                let at = |costs: &[f32]| {
+                    dispatch_at(level, TwoLeast { costs, prices: &prices_f32.prices })
+                };
+                let fast = at(&costs);
+                assert_eq!((fast.least, fast.next), (sums[0], sums[1]), "{level}");
+                assert_eq!(fast.first, exact.label as usize, "{level}");
+                assert!(!fast.check.is_nan());
+                for bad in [f32::NAN, f32::INFINITY] {
+                    let mut costs = costs.clone();
+                    costs[k / 2] = bad;
+                    assert!(at(&costs).check.is_nan(), "{level}");
+                }
+            }
         }
     }
 }

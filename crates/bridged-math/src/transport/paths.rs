@@ -10,9 +10,9 @@
 //! complete. A path that would need more is not trusted: the heaps of that column are filled anew.
 
 use super::offers::{Offer, Offers, keep_cheapest, round_up};
-use super::pass::{Row, least_moves};
+use super::pass::{Choice, least_moves};
 use super::prices::quantile;
-use super::{Bounds, Imbalance};
+use super::{Capacity, Imbalance};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,18 +20,18 @@ use std::collections::BinaryHeap;
 /// Moves the rows that are in the wrong place, and brings the price of the sink to zero.
 pub(super) fn finish(
     costs: &[f32],
-    bounds: &Bounds,
+    capacity: &Capacity,
     prices: &mut [f64],
-    rows: &mut [Row],
+    rows: &mut [Choice],
     sizes: &[u32],
 ) {
     let k = prices.len();
-    let imbalance = Imbalance::new(bounds, prices, sizes);
+    let imbalance = Imbalance::new(capacity, prices, sizes);
     let mut todo = imbalance.total();
     let mut nodes = prices.to_vec();
     nodes.push(imbalance.sink);
     if todo > 0 {
-        let mut network = Network::new(costs, bounds, nodes, rows, imbalance);
+        let mut network = Network::new(costs, capacity, nodes, rows, imbalance);
         while todo > 0 {
             network.find_path();
             todo -= network.augment();
@@ -46,8 +46,8 @@ pub(super) fn finish(
 /// Columns 0..k and the sink k.
 struct Network<'a> {
     costs: &'a [f32],
-    bounds: &'a Bounds,
-    rows: &'a mut [Row],
+    capacity: &'a Capacity,
+    rows: &'a mut [Choice],
     prices: Vec<f64>,       // (k + 1)
     flow: Vec<u32>,         // (k), from column to sink
     excess: Vec<i64>,       // (k + 1)
@@ -108,12 +108,12 @@ impl Tree {
 impl<'a> Network<'a> {
     fn new(
         costs: &'a [f32],
-        bounds: &'a Bounds,
+        capacity: &'a Capacity,
         prices: Vec<f64>,
-        rows: &'a mut [Row],
+        rows: &'a mut [Choice],
         imbalance: Imbalance,
     ) -> Self {
-        let k = bounds.columns();
+        let k = capacity.columns();
         let todo = imbalance.total() as usize;
         let n = rows.len();
         let keep = (4096 / k).min(n / (8 * k)).clamp(8, 128).max(4 * todo / k);
@@ -125,7 +125,7 @@ impl<'a> Network<'a> {
         rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
         let mut network = Self {
             costs,
-            bounds,
+            capacity,
             rows,
             prices,
             flow: imbalance.flow,
@@ -160,9 +160,9 @@ impl<'a> Network<'a> {
     fn cheapest_offers(&self, a: usize) -> Vec<Offers> {
         let (k, keep, reach) = (self.k(), self.keep, self.reach[a]);
         let mut offers = vec![Vec::new(); k];
-        let bounds = self.start.iter().zip(&self.least[a * k..]);
+        let reaches = self.start.iter().zip(&self.least[a * k..]);
         let mut complete: Vec<f64> =
-            bounds.map(|(p, &least)| (self.start[a] - p + reach).max(least)).collect();
+            reaches.map(|(p, &least)| (self.start[a] - p + reach).max(least)).collect();
         complete[a] = f64::NEG_INFINITY;
         let mut rough: Vec<f32> = complete.iter().map(|&c| round_up(c)).collect();
         let near = |i: &&u32| f64::from(self.rows[**i as usize].margin) <= reach;
@@ -276,7 +276,7 @@ impl<'a> Network<'a> {
             tree.settled[u] = true;
             let p = self.prices[u];
             if u == k {
-                for v in (0..k).filter(|&v| self.flow[v] > self.bounds.lower[v]) {
+                for v in (0..k).filter(|&v| self.flow[v] > self.capacity.lower[v]) {
                     tree.relax(u, v, self.prices[v] - p);
                 }
                 continue;
@@ -285,7 +285,7 @@ impl<'a> Network<'a> {
             for (v, (w, price)) in cheapest.iter().zip(&self.prices).enumerate() {
                 tree.relax(u, v, w + price - p);
             }
-            if self.flow[u] < self.bounds.upper[u] {
+            if self.flow[u] < self.capacity.upper[u] {
                 tree.relax(u, k, self.prices[k] - p);
             }
         }
@@ -319,8 +319,8 @@ impl<'a> Network<'a> {
     fn arc_cost(&self, u: usize, v: usize) -> f64 {
         let k = self.k();
         let open = match (u == k, v == k) {
-            (true, _) => self.flow[v] > self.bounds.lower[v],
-            (_, true) => self.flow[u] < self.bounds.upper[u],
+            (true, _) => self.flow[v] > self.capacity.lower[v],
+            (_, true) => self.flow[u] < self.capacity.upper[u],
             _ if self.first[u * k + v] != u32::MAX => return self.cheapest[u * k + v],
             _ => false,
         };
@@ -336,18 +336,18 @@ impl<'a> Network<'a> {
         } else {
             let row = self.first[u * k + v];
             // Its margin was that of another column: from now on it counts as near.
-            self.rows[row as usize] = Row { label: v as u32, margin: f32::NEG_INFINITY };
+            self.rows[row as usize] = Choice { label: v as u32, margin: f32::NEG_INFINITY };
             for pair in u * k..(u + 1) * k {
                 if self.first[pair] == row {
                     self.refresh(pair);
                 }
             }
-            self.welcome(row);
+            self.add_member(row);
         }
     }
 
     /// Puts a row that is new in its column among its members, and its offers into the heaps.
-    fn welcome(&mut self, row: u32) {
+    fn add_member(&mut self, row: u32) {
         let k = self.k();
         let a = self.rows[row as usize].label as usize;
         self.members[a].push(row);

@@ -16,8 +16,9 @@
 //! that were looked at can tell, so that all others keep their column. Nothing here needs to be
 //! exact: `paths` finishes from wherever it ends.
 
-use super::pass::{self, Row, Walls};
-use super::{Bounds, Imbalance};
+use super::pass::{self, Choice, Walls};
+use super::{Capacity, Imbalance};
+use crate::linalg::{NotPositiveDefinite, cholesky, solve_cholesky};
 
 /// Rounds over all rows, each with a few steps over the rows near a wall.
 const ROUNDS: usize = 16;
@@ -29,15 +30,15 @@ const SECANTS: usize = 8;
 /// Improves the prices, gives every row its cheapest column under them and returns the sizes.
 pub(super) fn improve(
     costs: &[f32],
-    bounds: &Bounds,
+    capacity: &Capacity,
     prices: &mut Vec<f64>,
-    rows: &mut [Row],
+    rows: &mut [Choice],
     mut sizes: Vec<u32>,
 ) -> Vec<u32> {
     let n = rows.len();
     // Up to here, paths are cheaper than another look at the rows.
     let enough = (n as i64 / 512).max(4 * prices.len() as i64);
-    let mut wrong = Imbalance::new(bounds, prices, &sizes).total();
+    let mut wrong = Imbalance::new(capacity, prices, &sizes).total();
     for _ in 0..ROUNDS {
         if wrong <= enough {
             break;
@@ -49,11 +50,12 @@ pub(super) fn improve(
             (0..n as u32).filter(|&i| f64::from(rows[i as usize].margin) <= reach).collect();
         let mut far = sizes.clone();
         near.iter().for_each(|&i| far[rows[i as usize].label as usize] -= 1);
-        let round = Round { costs, bounds, near: &near, far: &far, reach };
+        let round = Round { costs, capacity, near: &near, far: &far, reach };
         let Some(better) = round.run(prices, enough) else { break };
         *prices = better;
         sizes = pass::assign(costs, prices, rows).expect("costs were found to be finite");
-        let before = std::mem::replace(&mut wrong, Imbalance::new(bounds, prices, &sizes).total());
+        let before =
+            std::mem::replace(&mut wrong, Imbalance::new(capacity, prices, &sizes).total());
         if wrong as f64 > 0.5 * before as f64 {
             break;
         }
@@ -62,7 +64,7 @@ pub(super) fn improve(
 }
 
 /// The margin below which about `share` of the rows are; infinite for all of them.
-pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
+pub(super) fn quantile(rows: &[Choice], share: f64) -> f64 {
     if share >= 1.0 {
         return f64::INFINITY;
     }
@@ -75,7 +77,7 @@ pub(super) fn quantile(rows: &[Row], share: f64) -> f64 {
 /// Improves prices by the rows that are near a wall.
 struct Round<'a> {
     costs: &'a [f32],
-    bounds: &'a Bounds,
+    capacity: &'a Capacity,
     /// The rows with a margin of at most `reach`.
     near: &'a [u32],
     /// How many of the other rows each column has.
@@ -135,7 +137,7 @@ impl Round<'_> {
     /// any size.
     fn moved(&self, state: &State, j: usize, price: f64, step: f64) -> f64 {
         let sink = state.imbalance.sink;
-        let room = i64::from(self.bounds.upper[j]) - i64::from(self.bounds.lower[j]);
+        let room = i64::from(self.capacity.upper[j]) - i64::from(self.capacity.lower[j]);
         let crosses = (price - sink) * (price + step - sink) < 0.0;
         if crosses && room > state.imbalance.excess[j].abs() { sink } else { price + step }
     }
@@ -143,7 +145,7 @@ impl Round<'_> {
     fn state(&self, prices: Vec<f64>) -> State {
         let (mut sizes, walls) = pass::respond(self.costs, &prices, self.near, self.reach);
         sizes.iter_mut().zip(self.far).for_each(|(s, f)| *s += f);
-        let imbalance = Imbalance::new(self.bounds, &prices, &sizes);
+        let imbalance = Imbalance::new(self.capacity, &prices, &sizes);
         State { prices, imbalance, walls }
     }
 }
@@ -204,27 +206,10 @@ fn solve_laplacian(g: &[f64], free: &[usize], excess: &[i64]) -> Vec<f64> {
     let mean = (0..m).map(|r| matrix[r * m + r]).sum::<f64>() / m.max(1) as f64;
     (0..m).for_each(|r| matrix[r * m + r] += (1e-6 * mean).max(f64::MIN_POSITIVE));
     let mut right: Vec<f64> = free.iter().map(|&j| excess[j] as f64).collect();
-    solve_cholesky(&mut matrix, &mut right);
+    match cholesky(&matrix, m) {
+        Ok(factor) => solve_cholesky(&factor, m, &mut right, 1),
+        // Numbers beyond all range: no step, and `paths` finishes from here.
+        Err(NotPositiveDefinite) => right.fill(0.0),
+    }
     right
-}
-
-/// Solves a symmetric positive definite system in place.
-fn solve_cholesky(matrix: &mut [f64], right: &mut [f64]) {
-    let m = right.len();
-    for c in 0..m {
-        for r in c..m {
-            let dot: f64 = (0..c).map(|t| matrix[r * m + t] * matrix[c * m + t]).sum();
-            let v = matrix[r * m + c] - dot;
-            matrix[r * m + c] =
-                if r == c { v.max(f64::MIN_POSITIVE).sqrt() } else { v / matrix[c * m + c] };
-        }
-    }
-    for r in 0..m {
-        let dot: f64 = (0..r).map(|t| matrix[r * m + t] * right[t]).sum();
-        right[r] = (right[r] - dot) / matrix[r * m + r];
-    }
-    for r in (0..m).rev() {
-        let dot: f64 = (r + 1..m).map(|t| matrix[t * m + r] * right[t]).sum();
-        right[r] = (right[r] - dot) / matrix[r * m + r];
-    }
 }

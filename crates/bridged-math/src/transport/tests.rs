@@ -4,30 +4,33 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 /// Solves and checks everything that must hold; returns the cost.
-fn solve(costs: &[f32], bounds: &Bounds) -> f64 {
-    let mut transport = Transport::new(bounds.clone());
+fn solve(costs: &[f32], capacity: &Capacity) -> f64 {
+    let mut transport = Transport::new(capacity.clone());
     transport.solve(costs).unwrap();
-    certify(costs, bounds, &transport)
+    certify(costs, capacity, &transport)
 }
 
-fn certify(costs: &[f32], bounds: &Bounds, transport: &Transport) -> f64 {
+fn certify(costs: &[f32], capacity: &Capacity, transport: &Transport) -> f64 {
     let labels: Vec<u32> = transport.labels().collect();
-    let k = bounds.columns();
+    let k = capacity.columns();
     let mut sizes = vec![0u32; k];
     labels.iter().for_each(|&a| sizes[a as usize] += 1);
     for j in 0..k {
-        assert!((bounds.lower[j]..=bounds.upper[j]).contains(&sizes[j]), "{sizes:?} {bounds:?}");
+        assert!(
+            (capacity.lower[j]..=capacity.upper[j]).contains(&sizes[j]),
+            "{sizes:?} {capacity:?}"
+        );
     }
     let scale = costs.iter().fold(0.0f64, |m, &c| m.max(f64::from(c).abs()));
-    let gap = duality_gap(costs, bounds, &labels, transport.prices());
+    let gap = duality_gap(costs, capacity, &labels, transport.prices());
     assert!(gap.abs() <= 1e-9 * scale * labels.len() as f64, "gap {gap}");
     labels.iter().zip(costs.chunks_exact(k)).map(|(&a, c)| f64::from(c[a as usize])).sum()
 }
 
 /// Minimum cost flow on the whole network of rows, columns and a sink: lower bounds are bought
 /// first by a large bonus, then one row after the other takes a Bellman–Ford shortest path.
-fn oracle(costs: &[f32], bounds: &Bounds) -> f64 {
-    let k = bounds.columns();
+fn oracle(costs: &[f32], capacity: &Capacity) -> f64 {
+    let k = capacity.columns();
     let n = costs.len() / k;
     let (source, sink) = (n + k, n + k + 1);
     let bonus = -1e6f64;
@@ -42,8 +45,8 @@ fn oracle(costs: &[f32], bounds: &Bounds) -> f64 {
         (0..k).for_each(|j| add(i, n + j, 1, f64::from(costs[i * k + j])));
     }
     for j in 0..k {
-        add(n + j, sink, bounds.lower[j], bonus);
-        add(n + j, sink, bounds.upper[j] - bounds.lower[j], 0.0);
+        add(n + j, sink, capacity.lower[j], bonus);
+        add(n + j, sink, capacity.upper[j] - capacity.lower[j], 0.0);
     }
     for _ in 0..n {
         let mut distance = vec![f64::INFINITY; n + k + 2];
@@ -74,7 +77,7 @@ fn oracle(costs: &[f32], bounds: &Bounds) -> f64 {
 }
 
 /// Bounds for n rows: even, one-sided, or a size for each column.
-fn bounds_for(kind: u8, n: usize, k: usize, seed: u64) -> Bounds {
+fn bounds_for(kind: u8, n: usize, k: usize, seed: u64) -> Capacity {
     let mut rng = Seed(seed).child("bounds").rng();
     let sizes = {
         let mut sizes = vec![0u32; k];
@@ -82,15 +85,15 @@ fn bounds_for(kind: u8, n: usize, k: usize, seed: u64) -> Bounds {
         sizes
     };
     match kind {
-        0 => Bounds::even(n, k),
-        1 => Bounds::uniform(k, 0, n.div_ceil(k) as u32),
-        2 => Bounds::uniform(k, (n / k) as u32, n as u32),
-        3 => Bounds::uniform(k, (n / k / 2) as u32, n.div_ceil(k) as u32 + 1),
-        4 => Bounds::new(sizes.clone(), sizes),
+        0 => Capacity::even(n, k),
+        1 => Capacity::uniform(k, 0, n.div_ceil(k) as u32),
+        2 => Capacity::uniform(k, (n / k) as u32, n as u32),
+        3 => Capacity::uniform(k, (n / k / 2) as u32, n.div_ceil(k) as u32 + 1),
+        4 => Capacity::new(sizes.clone(), sizes),
         _ => {
             let lower = sizes.iter().map(|&s| rng.random_range(0..=s)).collect();
             let upper = sizes.iter().map(|&s| s + rng.random_range(0..3)).collect();
-            Bounds::new(lower, upper)
+            Capacity::new(lower, upper)
         }
     }
 }
@@ -106,8 +109,8 @@ proptest! {
             (0..n * k).map(|_| rng.random_range(-levels..=levels) as f32).collect();
         // Rows repeat, and integers tie.
         let costs: Vec<f32> = (0..n).flat_map(|i| distinct[i / copies * k..(i / copies + 1) * k].to_vec()).collect();
-        let bounds = bounds_for(kind, n, k, seed);
-        prop_assert_eq!(solve(&costs, &bounds), oracle(&costs, &bounds));
+        let capacity = bounds_for(kind, n, k, seed);
+        prop_assert_eq!(solve(&costs, &capacity), oracle(&costs, &capacity));
     }
 
     #[test]
@@ -115,12 +118,12 @@ proptest! {
         n in 2usize..=12, k in 2usize..=4, kind in 0u8..6, seed in 0u64..1_000_000,
     ) {
         let mut rng = Seed(seed).rng();
-        let bounds = bounds_for(kind, n, k, seed);
-        let mut transport = Transport::new(bounds.clone());
+        let capacity = bounds_for(kind, n, k, seed);
+        let mut transport = Transport::new(capacity.clone());
         for _ in 0..4 {
             let costs: Vec<f32> = (0..n * k).map(|_| rng.random_range(-9..9) as f32).collect();
             transport.solve(&costs).unwrap();
-            prop_assert_eq!(certify(&costs, &bounds, &transport), oracle(&costs, &bounds));
+            prop_assert_eq!(certify(&costs, &capacity, &transport), oracle(&costs, &capacity));
         }
     }
 }
@@ -156,9 +159,9 @@ fn large_problems_are_certified_for_every_kind_of_bounds() {
 #[test]
 fn identical_rows_are_dealt_out() {
     let costs = [1.0f32, 1.0, 1.0, 1.0].repeat(5_000);
-    assert_eq!(solve(&costs, &Bounds::even(5_000, 4)), 5_000.0);
+    assert_eq!(solve(&costs, &Capacity::even(5_000, 4)), 5_000.0);
     let costs = [0.0f32, 1.0, 2.0].repeat(9_000);
-    assert_eq!(solve(&costs, &Bounds::even(9_000, 3)), 9_000.0);
+    assert_eq!(solve(&costs, &Capacity::even(9_000, 3)), 9_000.0);
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn the_result_does_not_depend_on_the_threads() {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut transport = Transport::new(Bounds::even(60_000, 9));
+            let mut transport = Transport::new(Capacity::even(60_000, 9));
             transport.solve(&costs).unwrap();
             (transport.labels().collect::<Vec<_>>(), transport.prices().to_vec())
         })
@@ -177,29 +180,30 @@ fn the_result_does_not_depend_on_the_threads() {
 
 #[test]
 fn impossible_bounds_and_costs_are_refused() {
-    let solve = |bounds: Bounds, costs: &[f32]| Transport::new(bounds).solve(costs).unwrap_err();
+    let solve =
+        |capacity: Capacity, costs: &[f32]| Transport::new(capacity).solve(costs).unwrap_err();
     assert_eq!(
-        solve(Bounds::uniform(2, 0, 1), &[0.0; 6]),
+        solve(Capacity::uniform(2, 0, 1), &[0.0; 6]),
         TransportError::Infeasible { rows: 3, least: 0, most: 2 }
     );
     assert_eq!(
-        solve(Bounds::uniform(2, 2, 9), &[0.0; 6]),
+        solve(Capacity::uniform(2, 2, 9), &[0.0; 6]),
         TransportError::Infeasible { rows: 3, least: 4, most: 18 }
     );
     assert!(matches!(
-        solve(Bounds::new(vec![2, 0], vec![1, 9]), &[0.0; 6]),
+        solve(Capacity::new(vec![2, 0], vec![1, 9]), &[0.0; 6]),
         TransportError::Infeasible { .. }
     ));
-    assert_eq!(solve(Bounds::even(2, 2), &[0.0, 1.0, f32::NAN, 0.0]), TransportError::NotFinite);
+    assert_eq!(solve(Capacity::even(2, 2), &[0.0, 1.0, f32::NAN, 0.0]), TransportError::NotFinite);
 }
 
 #[test]
 fn no_rows_are_assigned_to_columns_that_need_none() {
-    assert_eq!(solve(&[], &Bounds::uniform(3, 0, 5)), 0.0);
+    assert_eq!(solve(&[], &Capacity::uniform(3, 0, 5)), 0.0);
 }
 
 #[test]
 fn a_square_problem_is_the_linear_assignment_problem() {
     let costs = [4.0, 1.0, 3.0, 2.0, 0.0, 5.0, 3.0, 2.0, 2.0];
-    assert_eq!(solve(&costs, &Bounds::even(3, 3)), 5.0);
+    assert_eq!(solve(&costs, &Capacity::even(3, 3)), 5.0);
 }

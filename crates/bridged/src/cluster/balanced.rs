@@ -11,25 +11,25 @@
 //! it costs little more than the distances, O(n k d). Memory: the rows and 4 n k bytes of
 //! distances. From several starts the run with the lowest sum is kept, whole.
 //!
-//! That alone stops early where clusters are small and columns many, because every row pulls its own
-//! centroid towards itself; by default the pull is counted (`balanced/pull.rs`, [`Descent`]).
+//! That alone stops early where clusters are small and columns many, because every row draws its own
+//! centroid towards itself; by default that is corrected (`balanced/hartigan.rs`, [`Descent`]).
 //!
 //! Choose it when the groups are known to be of similar size. New rows take the nearest centroid:
 //! the bounds are about the training rows.
 //!
 //! Bradley, Bennett & Demiriz 2000 (constrained k-means); Malinen & Fränti 2014 (balanced k-means).
 
+mod hartigan;
 mod lloyd;
-mod pull;
 
 use super::assign::AssignRule;
 use super::clustering::{check_shape, unit_rows};
-use super::kmeans::{Run, Scatter};
+use super::kmeans::{KMeansRun, Scatter};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
-use bridged_math::transport::{Bounds, Transport};
+use bridged_math::transport::{Capacity, Transport};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
-use lloyd::{Lloyd, Trial};
+use lloyd::{Lloyd, Restart};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +77,7 @@ pub struct BalancedKMeans {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Descent {
-    /// A row is not held back by its own pull on its centroid: lower sums of squares, most of all
+    /// A row is not held back by its own weight in its centroid: lower sums of squares, most of all
     /// where rows are far from all centroids, in about as many iterations. Under the cosine metric,
     /// the same as Lloyd.
     #[default]
@@ -145,7 +145,7 @@ impl Clusterer for BalancedKMeans {
         let stage =
             Stage::begin(watch, "balanced", Some(restarts as u64 * u64::from(self.max_iter)))?;
         let at_once = (SIDE_BY_SIDE / (x.rows() * self.k)).clamp(1, restarts);
-        let mut best: Option<Run> = None;
+        let mut best: Option<KMeansRun> = None;
         for from in (0..restarts).step_by(at_once) {
             let seeds: Vec<Seed> =
                 (from..(from + at_once).min(restarts)).map(|r| seed.nth(r)).collect();
@@ -156,16 +156,16 @@ impl Clusterer for BalancedKMeans {
             let groups: Vec<&[Seed]> = seeds.chunks(seeds.len().div_ceil(GROUPS)).collect();
             let run_group = |seeds: &&[Seed]| {
                 let starts = self.init.starts(rows, &scatter, self.k, seeds)?;
-                let trials = starts
+                let restarts_of_group = starts
                     .into_iter()
-                    .map(|start| Trial::new(start, self.metric, Transport::new(bounds.clone())));
-                lloyd.run(trials.collect(), |steps| {
+                    .map(|start| Restart::new(start, self.metric, Transport::new(bounds.clone())));
+                lloyd.run(restarts_of_group.collect(), |steps| {
                     stage.step(before + done.fetch_add(steps, Ordering::Relaxed) + steps)
                 })
             };
-            let runs: Result<Vec<Vec<Run>>, ClusterError> =
+            let runs: Result<Vec<Vec<KMeansRun>>, ClusterError> =
                 chunks::in_pool(|| groups.par_iter().map(run_group).collect());
-            best = best.into_iter().chain(runs?.into_iter().flatten()).reduce(Run::better);
+            best = best.into_iter().chain(runs?.into_iter().flatten()).reduce(KMeansRun::better);
         }
         Ok(self.finish(x, best.expect("at least one restart is made")))
     }
@@ -173,7 +173,7 @@ impl Clusterer for BalancedKMeans {
 
 impl BalancedKMeans {
     /// The bounds for `n` rows; no cluster is ever empty.
-    fn bounds(&self, n: usize) -> Result<Bounds, ClusterError> {
+    fn bounds(&self, n: usize) -> Result<Capacity, ClusterError> {
         let (min, max) = match (self.min_size, self.max_size) {
             (None, None) => (n / self.k, n.div_ceil(self.k)),
             (min, max) => (min.unwrap_or(1).max(1), max.unwrap_or(n)),
@@ -183,10 +183,10 @@ impl BalancedKMeans {
         if min > max || least.is_none_or(|least| least > n) || n > most {
             return Err(ClusterError::BadSizes { rows: n, k: self.k, min, max });
         }
-        Ok(Bounds::uniform(self.k, min as u32, max.min(n) as u32))
+        Ok(Capacity::uniform(self.k, min as u32, max.min(n) as u32))
     }
 
-    fn finish(&self, x: MatrixRef<'_>, run: Run) -> Clustering {
+    fn finish(&self, x: MatrixRef<'_>, run: KMeansRun) -> Clustering {
         let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
         let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
         if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean) =
@@ -337,7 +337,7 @@ mod tests {
             let AssignRule::Nearest { centres, .. } = &clustering.rule else { unreachable!() };
             let rows = Matrix::new(300, 5, metric.view(x.view()).into_owned()).unwrap();
             let costs = Centres::new(centres.view()).squared_distances(rows.view());
-            let mut transport = Transport::new(Bounds::even(300, 6));
+            let mut transport = Transport::new(Capacity::even(300, 6));
             transport.solve(&costs).unwrap();
             let cost = |labels: &mut dyn Iterator<Item = u32>| -> f64 {
                 labels.enumerate().map(|(i, l)| f64::from(costs[i * 6 + l as usize])).sum()
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn assignments_cost_what_scipy_finds() {
         for case in golden().assignments {
-            let bounds = Bounds::new(case.sizes.clone(), case.sizes);
+            let bounds = Capacity::new(case.sizes.clone(), case.sizes);
             let mut transport = Transport::new(bounds);
             transport.solve(&case.costs).unwrap();
             let rows = transport.labels().zip(case.costs.chunks_exact(case.k));

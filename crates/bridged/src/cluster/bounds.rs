@@ -45,7 +45,7 @@ pub(super) enum Pruning {
 
 /// What is known of one row besides the bounds of the groups. Bounds hold at an entry of the history.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct RowState {
     label: u32,
     upper: f32, // on the distance to its own centre
     other: f32, // below the distance to every other centre: the least of the groups
@@ -53,7 +53,7 @@ struct Row {
     other_at: u8,
 }
 
-impl Row {
+impl RowState {
     /// Nothing is known but the centre.
     fn unknown(label: u32, now: u8) -> Self {
         Self { label, upper: f32::INFINITY, other: 0.0, upper_at: now, other_at: now }
@@ -69,14 +69,14 @@ impl Row {
 pub(super) struct Assigner<'a> {
     x: MatrixRef<'a>,
     shift: Vec<f32>,
-    origin: f32,      // ‖shift‖
-    order: Vec<u32>,  // internal position of a centre -> its number
-    base: Vec<f32>,   // (n), ‖x − shift‖²
-    rows: Vec<Row>,   // (n)
-    lower: Vec<f32>,  // (n, t)
-    since: Vec<u8>,   // (n, t): the entries of the history at which `lower` was measured
-    groups: usize,    // t; internal position p is in group p % t
-    history: History, // in internal order
+    origin: f32,         // ‖shift‖
+    order: Vec<u32>,     // internal position of a centre -> its number
+    base: Vec<f32>,      // (n), ‖x − shift‖²
+    rows: Vec<RowState>, // (n)
+    lower: Vec<f32>,     // (n, t)
+    since: Vec<u8>,      // (n, t): the entries of the history at which `lower` was measured
+    groups: usize,       // t; internal position p is in group p % t
+    history: History,    // in internal order
     pruning: Pruning,
     epsilon: f32,
 }
@@ -99,7 +99,7 @@ impl<'a> Assigner<'a> {
             shift,
             order: group_similar(start, groups),
             base,
-            rows: vec![Row::unknown(0, 0); x.rows()],
+            rows: vec![RowState::unknown(0, 0); x.rows()],
             lower: vec![0.0; bounds],
             since: vec![0; bounds],
             groups,
@@ -136,7 +136,8 @@ impl<'a> Assigner<'a> {
         };
         let len = chunks::block_len(self.x.rows());
         let blocks = self.rows.len().div_ceil(len);
-        let bounds = Bounds::blocks(&mut self.lower, &mut self.since, self.groups, len, blocks);
+        let bounds =
+            LowerBounds::blocks(&mut self.lower, &mut self.since, self.groups, len, blocks);
         let moves: Vec<Vec<Move>> = self
             .rows
             .par_chunks_mut(len)
@@ -163,7 +164,7 @@ impl<'a> Assigner<'a> {
     pub fn force(&mut self, m: Move) {
         let position = self.order.iter().position(|&j| j == m.to).expect("a known centre") as u32;
         let (row, t) = (m.row as usize, self.groups);
-        self.rows[row] = Row::unknown(position, self.history.now());
+        self.rows[row] = RowState::unknown(position, self.history.now());
         if self.pruning == Pruning::On {
             // Its bounds leave out its old centre, which is now another one: they are void.
             self.lower[row * t..(row + 1) * t].fill(0.0);
@@ -197,13 +198,13 @@ fn groups_for(k: usize, cols: usize) -> usize {
 }
 
 /// The lower bounds of a block of rows; without any when nothing is to be skipped.
-struct Bounds<'b> {
+struct LowerBounds<'b> {
     lower: &'b mut [f32],
     since: &'b mut [u8],
     groups: usize,
 }
 
-impl<'b> Bounds<'b> {
+impl<'b> LowerBounds<'b> {
     /// Those of `count` blocks of `len` rows.
     fn blocks(
         lower: &'b mut [f32],
@@ -269,8 +270,8 @@ impl Pass<'_> {
 struct Block<'b, 'p> {
     pass: &'b Pass<'p>,
     start: usize, // the number of its first row
-    rows: &'b mut [Row],
-    bounds: Bounds<'b>,
+    rows: &'b mut [RowState],
+    bounds: LowerBounds<'b>,
     moves: Vec<Move>,
 }
 
@@ -425,7 +426,7 @@ impl Block<'_, '_> {
         if position != label {
             self.moves.push(Move { row: at as u32, from: label, to: position });
         }
-        self.rows[i] = Row {
+        self.rows[i] = RowState {
             label: position,
             upper: (upper + slack).sqrt(),
             other: least(low),
@@ -468,7 +469,7 @@ impl Block<'_, '_> {
             .fold(f32::INFINITY, |least, (_, &s)| least.min(s));
         lower.iter_mut().for_each(|l| *l = (base + 2.0 * *l - slack).max(0.0).sqrt());
         let other = least(lower);
-        self.rows[i] = Row { label: position, upper, other, upper_at: now, other_at: now };
+        self.rows[i] = RowState { label: position, upper, other, upper_at: now, other_at: now };
     }
 }
 

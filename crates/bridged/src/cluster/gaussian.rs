@@ -10,7 +10,7 @@
 //! components cost one product [x̃, x̃²]·Cᵀ, O(n k d); a full P costs a product each, O(n k d²). All
 //! in `f64`: the form is a difference of large numbers where a component is narrow and far away.
 
-use super::single::Single;
+use super::mixture_f32::MixtureF32;
 use bridged_math::chunks::{map_blocks, map_blocks_mut};
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef};
@@ -31,7 +31,7 @@ impl Gaussian {
     /// The component with the highest posterior probability for each row; of equals the first.
     pub fn assign(&self, x: MatrixRef<'_>) -> Vec<u32> {
         let densities = self.densities();
-        let single = Single::new(&densities);
+        let mixture = MixtureF32::new(&densities);
         let exactly = |x: MatrixRef<'_>, out: &mut [u32]| {
             densities.for_each_tile(x, |first, tile| {
                 for (i, log) in tile.log_joint.chunks_exact(tile.k).enumerate() {
@@ -42,8 +42,8 @@ impl Gaussian {
         let mut labels = vec![0u32; x.rows()];
         map_blocks_mut(&mut labels, 1, |rows, out| {
             let x = x.slice(rows);
-            let Some(single) = &single else { return exactly(x, out) };
-            let open = single.assign(x, out);
+            let Some(mixture) = &mixture else { return exactly(x, out) };
+            let open = mixture.assign(x, out);
             let mut decided = vec![0; open.len()];
             exactly(x.select(open.iter().copied()).view(), &mut decided);
             open.into_iter().zip(decided).for_each(|(i, label)| out[i] = label);

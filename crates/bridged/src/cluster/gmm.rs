@@ -10,7 +10,7 @@
 //! iteration costs O(n k d) for spherical and diagonal covariances, O(n k d²) for full ones.
 //!
 //! On large data, spherical and diagonal covariances are found in single precision as long as an
-//! iteration gains much and no component is narrow and far out (`single`); the last steps are in `f64`.
+//! iteration gains much and no component is narrow and far out (`mixture_f32`); the last steps are in `f64`.
 //!
 //! To every variance on a diagonal `variance_floor` × the mean variance of the columns is added
 //! (scikit-learn adds an absolute `reg_covar`), so that a component on a single row, or more columns
@@ -25,8 +25,8 @@
 use super::assign::AssignRule;
 use super::clustering::{check_shape, relabel_by_first_appearance};
 use super::gaussian::{Densities, Gaussian, log_sum_exp};
+use super::mixture_f32::MixtureF32;
 use super::moments::Moments;
-use super::single::Single;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::chunks::map_blocks_mut;
@@ -131,7 +131,7 @@ impl Clusterer for GaussianMixture {
         let restarts = self.init.useful_restarts(self.restarts);
         let stage = Stage::begin(watch, "gmm", Some(u64::from(restarts * self.max_iter)))?;
         let data = Data::new(x, self);
-        let mut best: Option<Run> = None;
+        let mut best: Option<EmRun> = None;
         for r in 0..restarts {
             let labels = self.start(x, seed.nth(r as usize), watch)?;
             let mut done = u64::from(r * self.max_iter);
@@ -179,7 +179,7 @@ struct Parameters {
     precisions: Vec<f64>,
 }
 
-struct Run {
+struct EmRun {
     parameters: Parameters,
     log_likelihood: f64,
     iterations: u32,
@@ -223,7 +223,7 @@ impl GaussianMixture {
         data: &Data<'_>,
         labels: &[u32],
         mut tick: impl FnMut() -> Result<(), bridged_math::Cancelled>,
-    ) -> Result<Run, ClusterError> {
+    ) -> Result<EmRun, ClusterError> {
         let k = self.k;
         // Full covariances need the responsibilities once more, after the means.
         let mut kept = match self.covariance {
@@ -243,10 +243,10 @@ impl GaussianMixture {
         while iterations < self.max_iter && !converged {
             let densities = parameters.densities(data);
             let keep = (!kept.is_empty()).then_some(&mut kept[..]);
-            let single = if rough { Single::new(&densities) } else { None };
-            let single = single.filter(|s| s.has_good_moments(&data.overall));
-            let moments = match &single {
-                Some(single) => single.moments(data.x),
+            let mixture = if rough { MixtureF32::new(&densities) } else { None };
+            let mixture = mixture.filter(|s| s.has_good_moments(&data.overall));
+            let moments = match &mixture {
+                Some(mixture) => mixture.moments(data.x),
                 None => Moments::of_densities(data.x, &densities, k, data.width, keep),
             };
             parameters = self.maximise(data, &moments, &kept);
@@ -254,12 +254,12 @@ impl GaussianMixture {
             let log_likelihood = moments.log_likelihood / data.x.rows() as f64;
             iterations += 1;
             let gain = (log_likelihood - before).abs();
-            converged = gain < self.tol && (single.is_none() || self.tol >= least_gain);
+            converged = gain < self.tol && (mixture.is_none() || self.tol >= least_gain);
             rough &= gain >= least_gain;
             before = log_likelihood;
             tick()?;
         }
-        Ok(Run { parameters, log_likelihood: before, iterations, converged })
+        Ok(EmRun { parameters, log_likelihood: before, iterations, converged })
     }
 
     /// The parameters of highest likelihood for given responsibilities.
@@ -391,7 +391,7 @@ impl Parameters {
 
 /// The last expectation step: labels are what the kept mixture says, except that a component which
 /// is nowhere the most likely one takes the row that is most likely to be its.
-fn finish(x: MatrixRef<'_>, run: Run) -> Clustering {
+fn finish(x: MatrixRef<'_>, run: EmRun) -> Clustering {
     let mixture = run.parameters.into_gaussian(x.cols());
     let k = mixture.log_weights.len();
     let mut labels = mixture.assign(x);

@@ -1,8 +1,9 @@
 //! Where the centres of k-means were in earlier iterations: what turns a bound that was measured
-//! then into one that holds now. O(k d) a remembered iteration and pass.
+//! then into one that holds now. O(k d) per remembered iteration and pass.
 
 use bridged_math::Matrix;
 use bridged_math::distance::{least, squared_distance};
+use bridged_math::simd::subtract_from_rows;
 use rayon::prelude::*;
 
 /// The fewest and the most sets of centres that are remembered; the most is what a `u8` can number.
@@ -10,7 +11,7 @@ const REMEMBERED: (usize, usize) = (8, 256);
 
 /// The centres of earlier iterations and how far they are from those of now.
 pub(super) struct History {
-    centres: Vec<Matrix>,  // one (k, d) an iteration
+    centres: Vec<Matrix>,  // one (k, d) per iteration
     moved: Vec<Vec<f32>>,  // (k) for each: ‖c_j(now) − c_j(then)‖, rounded up
     group_moved: Vec<f32>, // (iterations, t): the largest of each group
     all_moved: Vec<f32>,   // the largest of all
@@ -19,7 +20,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// For so many rows and centres: what is remembered takes at most a quarter of the rows.
+    /// For this many rows and centres: what is remembered takes at most a quarter of the rows.
     pub fn new(rows: usize, k: usize, groups: usize) -> Self {
         let most = (rows / (4 * k)).clamp(REMEMBERED.0, REMEMBERED.1);
         let (centres, moved, group_moved, all_moved) = (vec![], vec![], vec![], vec![]);
@@ -91,43 +92,12 @@ impl History {
     }
 
     /// Brings the bounds of a row up to now, into `low`, and returns the least.
+    ///
+    /// # Panics
+    /// If there is not one bound per group, or an entry of `since` is none of the history.
     pub fn bring_up(&self, lower: &[f32], since: &[u8], low: &mut [f32]) -> f32 {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: AVX2 was just found, and every entry of `since` is one of the history.
-            unsafe { self.bring_up_avx2(lower, since, low) };
-            return least(low);
-        }
-        for g in 0..self.groups {
-            low[g] = lower[g] - self.group_moved(since[g], g);
-        }
+        assert_eq!(lower.len(), self.groups, "one bound per group");
+        subtract_from_rows(lower, &self.group_moved, since, low);
         least(low)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn bring_up_avx2(&self, lower: &[f32], since: &[u8], low: &mut [f32]) {
-        use std::arch::x86_64::*;
-        let t = self.groups;
-        let whole = t / 8 * 8;
-        let table = self.group_moved.as_ptr();
-        unsafe {
-            let width = _mm256_set1_epi32(t as i32);
-            for g in (0..whole).step_by(8) {
-                let entries = _mm256_cvtepu8_epi32(_mm_loadl_epi64(since.as_ptr().add(g).cast()));
-                let moved = _mm256_i32gather_ps::<4>(
-                    table.add(g),
-                    _mm256_add_epi32(
-                        _mm256_mullo_epi32(entries, width),
-                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                    ),
-                );
-                let bound = _mm256_sub_ps(_mm256_loadu_ps(lower.as_ptr().add(g)), moved);
-                _mm256_storeu_ps(low.as_mut_ptr().add(g), bound);
-            }
-        }
-        for g in whole..t {
-            low[g] = lower[g] - self.group_moved(since[g], g);
-        }
     }
 }

@@ -114,27 +114,28 @@ impl Clusterer for KMeans {
         let tick = |steps: u32| {
             stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
         };
-        let run = |r: usize| -> Result<Run, ClusterError> {
+        let run = |r: usize| -> Result<KMeansRun, ClusterError> {
             let start = self.init.centroids(rows, self.k, seed.nth(r))?;
             let run = self.run(rows, start, least_shift, &tick)?;
             tick(self.max_iter.saturating_sub(run.iterations))?;
             Ok(run)
         };
-        let runs: Vec<Run> = if x.data().len() <= SMALL {
+        let runs: Vec<KMeansRun> = if x.data().len() <= SMALL {
             (0..restarts).into_par_iter().map(run).collect::<Result<_, _>>()?
         } else {
             best_of((0..restarts).map(run))?
         };
-        let best = runs.into_iter().reduce(Run::better).expect("at least one restart is made");
+        let best =
+            runs.into_iter().reduce(KMeansRun::better).expect("at least one restart is made");
         Ok(self.finish(x, best))
     }
 }
 
 /// Keeps only the best so far, so that large data never hold several runs.
 pub(super) fn best_of(
-    runs: impl Iterator<Item = Result<Run, ClusterError>>,
-) -> Result<Vec<Run>, ClusterError> {
-    let mut best: Option<Run> = None;
+    runs: impl Iterator<Item = Result<KMeansRun, ClusterError>>,
+) -> Result<Vec<KMeansRun>, ClusterError> {
+    let mut best: Option<KMeansRun> = None;
     for run in runs {
         let run = run?;
         best = Some(match best {
@@ -146,7 +147,7 @@ pub(super) fn best_of(
 }
 
 /// One run from one start.
-pub(super) struct Run {
+pub(super) struct KMeansRun {
     pub labels: Vec<u32>,
     pub centroids: Matrix,
     pub inertia: f64,
@@ -154,9 +155,9 @@ pub(super) struct Run {
     pub converged: bool,
 }
 
-impl Run {
+impl KMeansRun {
     /// The run with the lower inertia; of equals the earlier.
-    pub fn better(self, other: Run) -> Run {
+    pub fn better(self, other: KMeansRun) -> KMeansRun {
         if other.inertia < self.inertia { other } else { self }
     }
 }
@@ -168,7 +169,7 @@ impl KMeans {
         start: Matrix,
         least_shift: f64,
         tick: &(dyn Fn(u32) -> Result<(), Cancelled> + Sync),
-    ) -> Result<Run, ClusterError> {
+    ) -> Result<KMeansRun, ClusterError> {
         let pruning = match self.algorithm {
             Algorithm::Pruned => Pruning::On,
             Algorithm::Lloyd => Pruning::Off,
@@ -199,7 +200,7 @@ impl KMeans {
         }
         let labels = assigner.labels();
         let inertia = inertia_of(x, &labels, &centroids);
-        Ok(Run { labels, centroids, inertia, iterations, converged })
+        Ok(KMeansRun { labels, centroids, inertia, iterations, converged })
     }
 
     /// Under the cosine metric, centroids are directions.
@@ -210,7 +211,7 @@ impl KMeans {
         }
     }
 
-    fn finish(&self, x: MatrixRef<'_>, run: Run) -> Clustering {
+    fn finish(&self, x: MatrixRef<'_>, run: KMeansRun) -> Clustering {
         let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
         let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
         if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean) =

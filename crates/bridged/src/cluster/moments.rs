@@ -7,12 +7,13 @@
 //! ```
 //!
 //! Responsibilities live for one tile only, unless the caller wants them; the sums are one product
-//! Rᵀ·[x̃, x̃²] a tile, folded over blocks in order. O(n k d) beside the densities.
+//! Rᵀ·[x̃, x̃²] per tile, folded over blocks in order. O(n k d) beside the densities.
 
 use super::gaussian::Densities;
 use bridged_math::MatrixRef;
 use bridged_math::chunks::{map_blocks, map_blocks_mut};
 use bridged_math::linalg::{Accum, View, product};
+use bridged_math::simd;
 use std::ops::Range;
 
 /// Sums over all rows, weighted by responsibilities.
@@ -93,25 +94,17 @@ impl Moments {
     }
 }
 
-/// Adds x̃, and its squares if there is room for them.
+/// Adds x̃, and its squares if there is room for them; the same bytes at every level.
 fn add_row(row: &[f32], shift: &[f64], sums: &mut [f64]) {
-    #[inline(always)]
-    fn add(row: &[f32], shift: &[f64], sums: &mut [f64]) {
-        let (first, second) = sums.split_at_mut(row.len());
-        let centred = || row.iter().zip(shift).map(|(&v, m)| f64::from(v) - m);
-        first.iter_mut().zip(centred()).for_each(|(s, v)| *s += v);
-        second.iter_mut().zip(centred()).for_each(|(s, v)| *s += v * v);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn add_avx2(row: &[f32], shift: &[f64], sums: &mut [f64]) {
-            add(row, shift, sums);
-        }
-        // SAFETY: AVX2 was just found. The sums have the same bits with and without.
-        return unsafe { add_avx2(row, shift, sums) };
-    }
-    add(row, shift, sums);
+    simd::vectorize(
+        #[inline(always)]
+        || {
+            let (first, second) = sums.split_at_mut(row.len());
+            let centred = || row.iter().zip(shift).map(|(&v, m)| f64::from(v) - m);
+            first.iter_mut().zip(centred()).for_each(|(s, v)| *s += v);
+            second.iter_mut().zip(centred()).for_each(|(s, v)| *s += v * v);
+        },
+    );
 }
 
 /// Replaces log joint densities by responsibilities and returns log p(x).

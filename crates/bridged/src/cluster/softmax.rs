@@ -5,64 +5,71 @@
 //! ```
 //!
 //! Eight components of a row are worked on at once, so rows are padded to whole eights.
+//!
+//! AVX2 and AVX-512 give the same bytes; plain differs by the roundings of its exponential.
 
-/// Components that are worked on at once.
-pub(super) const LANES: usize = 8;
-/// Rows whose logarithms are taken together: a product of so many sums of k does not overflow.
+use bridged_math::simd::{self, Kernel, LANES, Lanes};
+
+/// Rows whose logarithms are taken together: a product of this many sums of k does not overflow.
 const LOGARITHM: usize = 16;
+/// Below this logarithm, a responsibility is 0: it could not be seen beside 1.
+const LEAST: f32 = -60.0;
 
 /// Replaces log joint densities without their constants, (m, constants), by responsibilities;
 /// returns Σ log p(x) and the sum of the responsibilities.
 pub(super) fn to_responsibilities(joint: &mut [f32], constants: &[f32]) -> (f64, Vec<f32>) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        #[target_feature(enable = "avx2,fma")]
-        fn respond_fma(joint: &mut [f32], constants: &[f32]) -> (f64, Vec<f32>) {
-            respond::<true>(joint, constants)
-        }
-        // SAFETY: AVX2 and FMA were just found.
-        return unsafe { respond_fma(joint, constants) };
-    }
-    respond::<{ cfg!(target_arch = "aarch64") }>(joint, constants)
+    simd::dispatch(Softmax { joint, constants })
 }
 
-#[inline(always)]
-fn respond<const FUSED: bool>(joint: &mut [f32], constants: &[f32]) -> (f64, Vec<f32>) {
-    let k = constants.len();
-    let mut log_likelihood = 0.0;
-    let (constants, _) = constants.as_chunks::<LANES>();
-    for row in joint.chunks_exact_mut(k) {
-        let (row, _) = row.as_chunks_mut::<LANES>();
-        let mut tops = [f32::MIN; LANES];
-        for (v, c) in row.iter_mut().zip(constants) {
-            (0..LANES).for_each(|l| v[l] += c[l]);
-            (0..LANES).for_each(|l| tops[l] = if v[l] > tops[l] { v[l] } else { tops[l] });
-        }
-        let largest = fold(tops, |a, b| if a > b { a } else { b });
-        row.as_flattened_mut().iter_mut().for_each(|v| *v -= largest);
-        log_likelihood += f64::from(largest);
-    }
-    // All rows in one loop, which is what vectorises best.
-    joint.iter_mut().for_each(|v| *v = exp::<FUSED>(*v));
-    let mut counts = vec![0.0f32; k];
-    for rows in joint.chunks_mut(LOGARITHM * k) {
-        let mut totals = 1.0f64;
-        for row in rows.chunks_exact_mut(k) {
+struct Softmax<'a> {
+    joint: &'a mut [f32],
+    constants: &'a [f32],
+}
+
+impl Kernel for Softmax<'_> {
+    type Out = (f64, Vec<f32>);
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> (f64, Vec<f32>) {
+        let (joint, k) = (self.joint, self.constants.len());
+        let mut log_likelihood = 0.0;
+        let (constants, _) = self.constants.as_chunks::<LANES>();
+        for row in joint.chunks_exact_mut(k) {
             let (row, _) = row.as_chunks_mut::<LANES>();
-            let mut sums = [0.0f32; LANES];
-            row.iter().for_each(|v| (0..LANES).for_each(|l| sums[l] += v[l]));
-            let total = fold(sums, |a, b| a + b);
-            let part = 1.0 / total;
-            let (counts, _) = counts.as_chunks_mut::<LANES>();
-            for (v, c) in row.iter_mut().zip(counts) {
-                (0..LANES).for_each(|l| v[l] *= part);
-                (0..LANES).for_each(|l| c[l] += v[l]);
+            let mut tops = [f32::MIN; LANES];
+            for (v, c) in row.iter_mut().zip(constants) {
+                (0..LANES).for_each(|l| v[l] += c[l]);
+                (0..LANES).for_each(|l| tops[l] = if v[l] > tops[l] { v[l] } else { tops[l] });
             }
-            totals *= f64::from(total);
+            let largest = fold(tops, |a, b| if a > b { a } else { b });
+            row.as_flattened_mut().iter_mut().for_each(|v| *v -= largest);
+            log_likelihood += f64::from(largest);
         }
-        log_likelihood += totals.ln();
+        // All rows in one loop: exponentials take long, and several are under way at once.
+        for eight in joint.as_chunks_mut::<LANES>().0 {
+            let x = V::load(eight);
+            x.exp().where_greater(x, V::splat(LEAST)).store(eight);
+        }
+        let mut counts = vec![0.0f32; k];
+        for rows in joint.chunks_mut(LOGARITHM * k) {
+            let mut totals = 1.0f64;
+            for row in rows.chunks_exact_mut(k) {
+                let (row, _) = row.as_chunks_mut::<LANES>();
+                let mut sums = [0.0f32; LANES];
+                row.iter().for_each(|v| (0..LANES).for_each(|l| sums[l] += v[l]));
+                let total = fold(sums, |a, b| a + b);
+                let part = 1.0 / total;
+                let (counts, _) = counts.as_chunks_mut::<LANES>();
+                for (v, c) in row.iter_mut().zip(counts) {
+                    (0..LANES).for_each(|l| v[l] *= part);
+                    (0..LANES).for_each(|l| c[l] += v[l]);
+                }
+                totals *= f64::from(total);
+            }
+            log_likelihood += totals.ln();
+        }
+        (log_likelihood, counts)
     }
-    (log_likelihood, counts)
 }
 
 /// Combines lanes by halves.
@@ -72,48 +79,31 @@ fn fold(v: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
     f(f(four[0], four[2]), f(four[1], four[3]))
 }
 
-/// eˣ for x ≤ 0, to about 1e-7 of itself, and 0 where it could not be seen beside 1: eˣ = 2ⁿ eʳ
-/// with |r| ≤ ½ ln 2 and a polynomial for eʳ (Cephes, Moshier 1992). No branch, so it vectorises.
-#[inline(always)]
-fn exp<const FUSED: bool>(x: f32) -> f32 {
-    const LEAST: f32 = -60.0;
-    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4]; // the first has few digits
-    const COEFFICIENTS: [f32; 5] = [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
-    const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it leaves a whole number in the last bits
-    let within = if x > LEAST { x } else { LEAST };
-    let shifted = multiply_add::<FUSED>(within, std::f32::consts::LOG2_E, ROUND);
-    let n = shifted - ROUND;
-    let r = multiply_add::<FUSED>(-n, LN_2[0], within);
-    let r = multiply_add::<FUSED>(-n, LN_2[1], r);
-    let mut p = 1.987_569_1e-4;
-    for c in COEFFICIENTS {
-        p = multiply_add::<FUSED>(p, r, c);
-    }
-    let power = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
-    let v = (multiply_add::<FUSED>(p * r, r, r) + 1.0) * f32::from_bits(power);
-    if x > LEAST { v } else { 0.0 }
-}
-
-/// a b + c, in one instruction where there is one; elsewhere `mul_add` would be a slow call.
-#[inline(always)]
-pub(super) fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bridged_math::simd::Level;
 
     #[test]
-    fn exponentials_are_good_to_single_precision() {
-        for exp in [exp::<false>, exp::<true>] {
-            for i in 0..600_000 {
-                let x = i as f32 * -1e-4;
-                let exact = f64::from(x).exp();
-                assert!((f64::from(exp(x)) - exact).abs() <= 2e-7 * exact, "{x}");
+    fn responsibilities_of_all_levels_agree() {
+        let (k, m) = (24, 50);
+        let constants = vec![-1.5f32; k];
+        let start: Vec<f32> = (0..m * k).map(|i| (i * 7919 % 701) as f32 * -0.11).collect();
+        let at = |level| {
+            let mut joint = start.clone();
+            let softmax = Softmax { joint: &mut joint, constants: &constants };
+            let (log_likelihood, counts) = simd::dispatch_at(level, softmax);
+            (joint, log_likelihood, counts)
+        };
+        let all: Vec<_> = Level::available().into_iter().map(at).collect();
+        for (joint, log_likelihood, _) in &all {
+            assert!((log_likelihood - all[0].1).abs() < 1e-4);
+            for (a, b) in joint.iter().zip(&all[0].0) {
+                assert!((a - b).abs() <= 4e-7 * b.abs(), "{a} {b}");
             }
-            assert_eq!(exp(0.0), 1.0);
-            assert_eq!([exp(-60.1), exp(f32::MIN), exp(f32::NEG_INFINITY)], [0.0; 3]);
+        }
+        if let [_, avx2, avx512] = &all[..] {
+            assert_eq!(avx2, avx512);
         }
     }
 

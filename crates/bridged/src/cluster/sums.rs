@@ -5,12 +5,12 @@
 //! so the sums do not depend on the number of threads. Several labellings of the same rows are
 //! summed in one pass, which reads each row once for all of them.
 
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, simd};
 use rayon::prelude::*;
 
 /// Columns in a block: two cache lines of `f32`.
 const BLOCK: usize = 32;
-/// So many moves before it is needed, a row is fetched.
+/// A row is fetched this many moves before it is needed.
 const AHEAD: usize = 8;
 
 /// A row that changes its cluster.
@@ -102,18 +102,12 @@ enum Changes<'a> {
     Some(&'a [Move]),
 }
 
-/// Makes the changes in the columns of block `b`, in row order.
+/// Makes the changes in the columns of block `b`, in row order; the same bytes at every level.
 fn add(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Changes<'_>) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn add_avx2(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Changes<'_>) {
-            add_to(block, x, b, changes);
-        }
-        // SAFETY: AVX2 was just found. The sums have the same bits with and without.
-        return unsafe { add_avx2(block, x, b, changes) };
-    }
-    add_to(block, x, b, changes);
+    simd::vectorize(
+        #[inline(always)]
+        || add_to(block, x, b, changes),
+    );
 }
 
 #[inline(always)]
@@ -132,7 +126,7 @@ fn add_to(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Chang
             for (at, m) in moves.iter().enumerate() {
                 // Rows that move lie anywhere: no cache guesses which is next.
                 if let Some(next) = moves.get(at + AHEAD) {
-                    fetch(&x.row(next.row as usize)[columns.clone()]);
+                    simd::prefetch(&x.row(next.row as usize)[columns.clone()]);
                 }
                 let row = widen(&x.row(m.row as usize)[columns.clone()]);
                 add_row(&mut block[m.from as usize], &row, -1.0);
@@ -140,19 +134,6 @@ fn add_to(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Chang
             }
         }
     }
-}
-
-/// Brings a row of a block into the cache.
-#[inline(always)]
-fn fetch(row: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in row.chunks(BLOCK / 2) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of x86-64, and nothing is read.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
 }
 
 /// A row of a block in double precision, followed by zeros if it is the last block.

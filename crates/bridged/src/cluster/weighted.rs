@@ -10,7 +10,7 @@
 //! constant give the same clusters. Every pass meets every row and centroid, O(n k d).
 
 use super::clustering::{check_finite, check_shape};
-use super::kmeans::{KMeans, Run, best_of};
+use super::kmeans::{KMeans, KMeansRun, best_of};
 use super::{AssignRule, ClusterError, Clustering, Metric};
 use crate::settings::{BadParameter, Check};
 use bridged_math::distance::{nearest, squared_distance};
@@ -55,7 +55,7 @@ impl KMeans {
         let total = restarts as u64 * u64::from(self.max_iter);
         let stage = Stage::begin(watch, "kmeans", Some(total))?;
         let draws: Vec<f32> = share.iter().map(|&w| (w as f32).max(f32::MIN_POSITIVE)).collect();
-        let run = |r: usize| -> Result<Run, ClusterError> {
+        let run = |r: usize| -> Result<KMeansRun, ClusterError> {
             let start = self.init.weighted(active, &draws, self.k, seed.nth(r))?;
             let before = r as u64 * u64::from(self.max_iter);
             self.run_weighted(active, &share, start, least_shift, &|done| {
@@ -73,7 +73,7 @@ impl KMeans {
         start: Matrix,
         least_shift: f64,
         tick: &dyn Fn(u32) -> Result<(), bridged_math::Cancelled>,
-    ) -> Result<Run, ClusterError> {
+    ) -> Result<KMeansRun, ClusterError> {
         let mut centroids = self.on_sphere(start);
         let mut labels = labels_of(x, weights, &centroids);
         let mut iterations = 1;
@@ -93,7 +93,7 @@ impl KMeans {
             labels = now;
         };
         let inertia = weighted_inertia(x, &labels, weights, &centroids);
-        Ok(Run { labels, centroids, inertia, iterations, converged })
+        Ok(KMeansRun { labels, centroids, inertia, iterations, converged })
     }
 
     /// Labels every row, also those without weight, and takes means in the units of the data.
@@ -102,7 +102,7 @@ impl KMeans {
         x: MatrixRef<'_>,
         seen: MatrixRef<'_>,
         weights: &[f64],
-        run: Run,
+        run: KMeansRun,
     ) -> Clustering {
         let mut kept = run.labels.into_iter();
         let mut labels = nearest(seen, run.centroids.view());
@@ -123,7 +123,7 @@ impl KMeans {
     }
 }
 
-/// One finite weight a row, none negative, at least k positive; the largest.
+/// One finite weight per row, none negative, at least k positive; the largest.
 fn check_weights(x: MatrixRef<'_>, weights: &[f64], k: usize) -> Result<f64, ClusterError> {
     if weights.len() != x.rows() {
         let (got, need) = (weights.len(), x.rows());

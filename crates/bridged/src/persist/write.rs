@@ -160,11 +160,7 @@ fn metadata(header: &str) -> HashMap<String, String> {
 /// The bytes of `f32`s: borrowed on a little-endian machine, as rows may be gigabytes.
 fn little_endian(values: &[f32], to_bytes: impl Fn(&f32) -> [u8; 4]) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
-        // SAFETY: every byte of an `f32` is initialised, `u8` has no alignment, and the length is
-        // that of the same memory.
-        Cow::Borrowed(unsafe {
-            std::slice::from_raw_parts(values.as_ptr().cast(), std::mem::size_of_val(values))
-        })
+        Cow::Borrowed(bytemuck::cast_slice(values))
     } else {
         Cow::Owned(values.iter().flat_map(to_bytes).collect())
     }

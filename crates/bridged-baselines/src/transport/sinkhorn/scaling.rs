@@ -1,7 +1,7 @@
 //! The state of Sinkhorn's iteration: scalings around absorbed potentials, in bands of rows.
 
 use super::Task;
-use crate::transport::wide::{exp, wide};
+use bridged::math::simd::{exp, vectorize};
 use rayon::prelude::*;
 
 /// Scalings stay between the inverse of this and this.
@@ -141,77 +141,101 @@ pub(super) fn absorb(potential: &mut [f64], scaling: &[f64], eps: f64) {
     potential.iter_mut().zip(scaling).for_each(|(p, s)| *p += eps * s.ln());
 }
 
-wide! {
-    /// For every row k of a band: u = a / (k · v) and w += u k, four rows at a time while they are in
-    /// the cache; w starts from 0. Whether every u is in range.
-    fn scale_rows(kernel: &[f64], a: &[f64], v: &[f64], u: &mut [f64], w: &mut [f64]) -> bool {
-        let m = v.len();
-        w.fill(0.0);
-        for (rows, (a, u)) in kernel.chunks(4 * m).zip(a.chunks(4).zip(u.chunks_mut(4))) {
-            if let [u0, u1, u2, u3] = u {
-                let (r0, rest) = rows.split_at(m);
-                let (r1, rest) = rest.split_at(m);
-                let (r2, r3) = rest.split_at(m);
-                let sums = dots([r0, r1, r2, r3], v);
-                (*u0, *u1, *u2, *u3) = (a[0] / sums[0], a[1] / sums[1], a[2] / sums[2], a[3] / sums[3]);
-                for ((((w, k0), k1), k2), k3) in w.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
-                    *w += (*u0 * k0 + *u1 * k1) + (*u2 * k2 + *u3 * k3);
-                }
-            } else {
-                for ((row, a), u) in rows.chunks_exact(m).zip(a).zip(u) {
-                    *u = a / row.iter().zip(v).map(|(k, v)| k * v).sum::<f64>();
-                    row.iter().zip(&mut *w).for_each(|(k, w)| *w += *u * k);
-                }
-            }
-        }
-        u.iter().all(|u| *u <= RANGE && *u >= 1.0 / RANGE)
-    }
-
-    /// K = exp((f + g − C) · inverse) of a band.
-    fn fill_rows(kernel: &mut [f64], cost: &[f64], f: &[f64], g: &[f64], inverse: f64) {
-        let rows = kernel.chunks_exact_mut(g.len()).zip(cost.chunks_exact(g.len()));
-        for ((kernel, cost), f) in rows.zip(f) {
-            for ((k, c), g) in kernel.iter_mut().zip(cost).zip(g) {
-                *k = exp((f + g - c) * inverse);
-            }
-        }
-    }
-
-    /// w = Σ u_i k_i over the rows of a band.
-    fn add_rows(kernel: &[f64], u: &[f64], w: &mut [f64]) {
-        w.fill(0.0);
-        for (row, u) in kernel.chunks_exact(w.len()).zip(u) {
-            row.iter().zip(&mut *w).for_each(|(k, w)| *w += u * k);
-        }
-    }
-
-    /// min_i (C_ij − f_i) over the rows of a band.
-    fn least_of_columns(cost: &[f64], f: &[f64], low: &mut [f64]) {
-        low.fill(f64::INFINITY);
-        for (row, f) in cost.chunks_exact(low.len()).zip(f) {
-            for (low, c) in low.iter_mut().zip(row) {
-                let value = c - f;
-                *low = if value < *low { value } else { *low };
-            }
-        }
-    }
-
-    /// f_i = min_j (C_ij − g_j) of a band.
-    fn least_of_rows(cost: &[f64], g: &[f64], f: &mut [f64]) {
-        for (row, f) in cost.chunks_exact(g.len()).zip(f) {
-            let mut low = [f64::INFINITY; 8];
-            let (costs, cost_rest) = row.as_chunks::<8>();
-            let (prices, price_rest) = g.as_chunks::<8>();
-            for (c, g) in costs.iter().zip(prices) {
-                for lane in 0..8 {
-                    let value = c[lane] - g[lane];
-                    low[lane] = if value < low[lane] { value } else { low[lane] };
+/// For every row k of a band: u = a / (k · v) and w += u k, four rows at a time while they are in
+/// the cache; w starts from 0. Whether every u is in range.
+fn scale_rows(kernel: &[f64], a: &[f64], v: &[f64], u: &mut [f64], w: &mut [f64]) -> bool {
+    vectorize(
+        #[inline(always)]
+        || {
+            let m = v.len();
+            w.fill(0.0);
+            for (rows, (a, u)) in kernel.chunks(4 * m).zip(a.chunks(4).zip(u.chunks_mut(4))) {
+                if let [u0, u1, u2, u3] = u {
+                    let (r0, rest) = rows.split_at(m);
+                    let (r1, rest) = rest.split_at(m);
+                    let (r2, r3) = rest.split_at(m);
+                    let sums = dots([r0, r1, r2, r3], v);
+                    (*u0, *u1, *u2, *u3) =
+                        (a[0] / sums[0], a[1] / sums[1], a[2] / sums[2], a[3] / sums[3]);
+                    for ((((w, k0), k1), k2), k3) in w.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+                        *w += (*u0 * k0 + *u1 * k1) + (*u2 * k2 + *u3 * k3);
+                    }
+                } else {
+                    for ((row, a), u) in rows.chunks_exact(m).zip(a).zip(u) {
+                        *u = a / row.iter().zip(v).map(|(k, v)| k * v).sum::<f64>();
+                        row.iter().zip(&mut *w).for_each(|(k, w)| *w += *u * k);
+                    }
                 }
             }
-            let rest = cost_rest.iter().zip(price_rest).map(|(c, g)| c - g);
-            *f = rest.chain(low).fold(f64::INFINITY, f64::min);
-        }
-    }
+            u.iter().all(|u| *u <= RANGE && *u >= 1.0 / RANGE)
+        },
+    )
+}
+
+/// K = exp((f + g − C) · inverse) of a band.
+fn fill_rows(kernel: &mut [f64], cost: &[f64], f: &[f64], g: &[f64], inverse: f64) {
+    vectorize(
+        #[inline(always)]
+        || {
+            let rows = kernel.chunks_exact_mut(g.len()).zip(cost.chunks_exact(g.len()));
+            for ((kernel, cost), f) in rows.zip(f) {
+                for ((k, c), g) in kernel.iter_mut().zip(cost).zip(g) {
+                    *k = exp((f + g - c) * inverse);
+                }
+            }
+        },
+    )
+}
+
+/// w = Σ u_i k_i over the rows of a band.
+fn add_rows(kernel: &[f64], u: &[f64], w: &mut [f64]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            w.fill(0.0);
+            for (row, u) in kernel.chunks_exact(w.len()).zip(u) {
+                row.iter().zip(&mut *w).for_each(|(k, w)| *w += u * k);
+            }
+        },
+    )
+}
+
+/// min_i (C_ij − f_i) over the rows of a band.
+fn least_of_columns(cost: &[f64], f: &[f64], low: &mut [f64]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            low.fill(f64::INFINITY);
+            for (row, f) in cost.chunks_exact(low.len()).zip(f) {
+                for (low, c) in low.iter_mut().zip(row) {
+                    let value = c - f;
+                    *low = if value < *low { value } else { *low };
+                }
+            }
+        },
+    )
+}
+
+/// f_i = min_j (C_ij − g_j) of a band.
+fn least_of_rows(cost: &[f64], g: &[f64], f: &mut [f64]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (row, f) in cost.chunks_exact(g.len()).zip(f) {
+                let mut low = [f64::INFINITY; 8];
+                let (costs, cost_rest) = row.as_chunks::<8>();
+                let (prices, price_rest) = g.as_chunks::<8>();
+                for (c, g) in costs.iter().zip(prices) {
+                    for lane in 0..8 {
+                        let value = c[lane] - g[lane];
+                        low[lane] = if value < low[lane] { value } else { low[lane] };
+                    }
+                }
+                let rest = cost_rest.iter().zip(price_rest).map(|(c, g)| c - g);
+                *f = rest.chain(low).fold(f64::INFINITY, f64::min);
+            }
+        },
+    )
 }
 
 /// The products of four rows with one vector, each in four lanes, which the compiler may hold in

@@ -2,10 +2,10 @@
 //! within the bounds, means. Only centroids that moved are multiplied with the rows, and only rows
 //! that moved are added to the means.
 
-use super::pull::{self, Pull, Verdict};
+use super::hartigan::{self, Correction, Step};
 use crate::cluster::clustering::unit_rows;
 use crate::cluster::init::Start;
-use crate::cluster::kmeans::{Run, Scatter};
+use crate::cluster::kmeans::{KMeansRun, Scatter};
 use crate::cluster::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Descent, Metric};
 use bridged_math::distance::{Centres, squared_distance};
@@ -32,7 +32,7 @@ pub struct Lloyd<'a> {
 }
 
 /// One run under way.
-pub struct Trial {
+pub struct Restart {
     centroids: Matrix,
     /// Which centroids the costs do not know yet.
     moved: Vec<bool>,
@@ -40,13 +40,13 @@ pub struct Trial {
     transport: Transport,
     labels: Vec<u32>,
     sums: Option<Sums>,
-    pull: Pull,
+    correction: Correction,
     iterations: u32,
     converged: bool,
     finished: bool,
 }
 
-impl Trial {
+impl Restart {
     pub fn new(start: Start, metric: Metric, transport: Transport) -> Self {
         Self {
             moved: vec![start.half_distances.is_none(); start.centroids.rows()],
@@ -55,7 +55,7 @@ impl Trial {
             transport,
             labels: Vec::new(),
             sums: None,
-            pull: Pull::default(),
+            correction: Correction::default(),
             iterations: 0,
             converged: false,
             finished: false,
@@ -69,15 +69,16 @@ impl Trial {
 }
 
 impl Lloyd<'_> {
-    /// Iterates all trials to their end, and calls `tick` with the number of steps now and then.
+    /// Iterates all restarts to their end, and calls `tick` with the number of steps now and then.
     pub fn run(
         &self,
-        mut trials: Vec<Trial>,
+        mut restarts: Vec<Restart>,
         tick: impl Fn(u64) -> Result<(), Cancelled>,
-    ) -> Result<Vec<Run>, ClusterError> {
+    ) -> Result<Vec<KMeansRun>, ClusterError> {
         let mut scratch = Vec::new();
         loop {
-            let mut active: Vec<&mut Trial> = trials.iter_mut().filter(|t| !t.finished).collect();
+            let mut active: Vec<&mut Restart> =
+                restarts.iter_mut().filter(|t| !t.finished).collect();
             if active.is_empty() {
                 break;
             }
@@ -85,28 +86,32 @@ impl Lloyd<'_> {
             self.step(&mut active, &mut scratch)?;
             tick(steps)?;
         }
-        Ok(trials.into_iter().map(|trial| self.conclude(trial)).collect())
+        Ok(restarts.into_iter().map(|restart| self.conclude(restart)).collect())
     }
 
-    /// One iteration of all trials.
-    fn step(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) -> Result<(), ClusterError> {
-        self.score(trials, scratch);
-        trials.par_iter_mut().try_for_each(|trial| self.assign(trial))?;
-        if trials[0].sums.is_none() {
-            self.first_sums(trials);
+    /// One iteration of all restarts.
+    fn step(
+        &self,
+        restarts: &mut [&mut Restart],
+        scratch: &mut Vec<f32>,
+    ) -> Result<(), ClusterError> {
+        self.score(restarts, scratch);
+        restarts.par_iter_mut().try_for_each(|restart| self.assign(restart))?;
+        if restarts[0].sums.is_none() {
+            self.first_sums(restarts);
         }
-        trials.par_iter_mut().for_each(|trial| self.recentre(trial));
+        restarts.par_iter_mut().for_each(|restart| self.recentre(restart));
         Ok(())
     }
 
-    /// Brings the costs of all trials up to date: half the squared distance of every row to each
+    /// Brings the costs of all restarts up to date: half the squared distance of every row to each
     /// centroid, less a part that is the same for all centroids of a row. Late iterations leave
     /// many centroids where they are; only the others are multiplied with the rows, those of all
-    /// trials at once.
-    fn score(&self, trials: &mut [&mut Trial], scratch: &mut Vec<f32>) {
+    /// restarts at once.
+    fn score(&self, restarts: &mut [&mut Restart], scratch: &mut Vec<f32>) {
         let (n, d) = (self.x.rows(), self.x.cols());
         let mut moved = Vec::new();
-        trials.iter().for_each(|t| t.append_moved(&mut moved));
+        restarts.iter().for_each(|t| t.append_moved(&mut moved));
         let width = moved.len() / d;
         if width == 0 {
             return; // The start came with its distances.
@@ -114,14 +119,14 @@ impl Lloyd<'_> {
         let moved = Matrix::new(width, d, moved).expect("whole centroids");
         // A fixed shift: a cost does not depend on which other centroids are in the product.
         let centres = Centres::with_shift(moved, self.scatter.mean.clone());
-        if let [trial] = trials {
-            trial.costs.resize(n * trial.moved.len(), 0.0);
-            return self.refresh(&centres, &trial.moved, &mut trial.costs);
+        if let [restart] = restarts {
+            restart.costs.resize(n * restart.moved.len(), 0.0);
+            return self.refresh(&centres, &restart.moved, &mut restart.costs);
         }
         scratch.resize(n * width, 0.0);
         self.product(&centres, scratch);
         let mut next = 0;
-        let from: Vec<usize> = trials
+        let from: Vec<usize> = restarts
             .iter()
             .map(|t| {
                 let from = next;
@@ -129,11 +134,11 @@ impl Lloyd<'_> {
                 from
             })
             .collect();
-        trials.par_iter_mut().zip(from).for_each(|(trial, from)| {
-            let k = trial.moved.len();
-            let columns: Vec<usize> = (0..k).filter(|&j| trial.moved[j]).collect();
-            trial.costs.resize(n * k, 0.0);
-            let rows = trial.costs.chunks_exact_mut(k).zip(scratch.chunks_exact(width));
+        restarts.par_iter_mut().zip(from).for_each(|(restart, from)| {
+            let k = restart.moved.len();
+            let columns: Vec<usize> = (0..k).filter(|&j| restart.moved[j]).collect();
+            restart.costs.resize(n * k, 0.0);
+            let rows = restart.costs.chunks_exact_mut(k).zip(scratch.chunks_exact(width));
             for (costs, new) in rows {
                 columns.iter().zip(&new[from..]).for_each(|(&j, &v)| costs[j] = v);
             }
@@ -163,9 +168,9 @@ impl Lloyd<'_> {
     }
 
     /// Gives the rows the cheapest labels, and says whether that is the end.
-    fn assign(&self, trial: &mut Trial) -> Result<(), ClusterError> {
-        trial.iterations += 1;
-        let Trial { costs, transport, labels, sums, pull, .. } = trial;
+    fn assign(&self, restart: &mut Restart) -> Result<(), ClusterError> {
+        restart.iterations += 1;
+        let Restart { costs, transport, labels, sums, correction, .. } = restart;
         let Some(sums) = sums else {
             transport.solve(costs).map_err(unfit)?;
             *labels = transport.labels().collect();
@@ -173,25 +178,25 @@ impl Lloyd<'_> {
         };
         let (k, mean) = (sums.sizes().len(), &self.scatter.mean);
         loop {
-            let relieved = self.descent == Descent::Hartigan && pull.is_felt();
+            let corrected = self.descent == Descent::Hartigan && correction.is_active();
             let squares = &self.scatter.squares;
-            let own = relieved.then(|| pull.relieve(costs, labels, sums.sizes(), squares));
+            let own = corrected.then(|| correction.apply(costs, labels, sums.sizes(), squares));
             let solved = transport.solve(costs).map_err(unfit);
             let moves = moves(labels, transport);
             let expected = gain(costs, k, &moves);
-            own.iter().for_each(|own| pull::restore(costs, labels, own));
+            own.iter().for_each(|own| hartigan::restore(costs, labels, own));
             solved?;
             if expected <= 0.0 {
                 // The labels are still optimal, and the centroids are their means.
-                trial.converged = true;
-                trial.finished = true;
+                restart.converged = true;
+                restart.finished = true;
                 return Ok(());
             }
-            let before = relieved.then(|| sums.clone());
+            let before = corrected.then(|| sums.clone());
             sums.apply(self.x, &moves);
             if let Some(before) = before {
                 let gained = 0.5 * (sums.spread(mean) - before.spread(mean));
-                if pull.judge(expected, gained) == Verdict::TakeBack {
+                if correction.update(expected, gained) == Step::Reject {
                     *sums = before;
                     continue;
                 }
@@ -201,37 +206,37 @@ impl Lloyd<'_> {
         }
     }
 
-    /// The sums of the first labels of all trials, in one pass over the rows.
-    fn first_sums(&self, trials: &mut [&mut Trial]) {
-        let labellings: Vec<&[u32]> = trials.iter().map(|t| &t.labels[..]).collect();
-        let all = Sums::of_each(self.x, &labellings, trials[0].centroids.rows());
-        trials.iter_mut().zip(all).for_each(|(trial, sums)| trial.sums = Some(sums));
+    /// The sums of the first labels of all restarts, in one pass over the rows.
+    fn first_sums(&self, restarts: &mut [&mut Restart]) {
+        let labellings: Vec<&[u32]> = restarts.iter().map(|t| &t.labels[..]).collect();
+        let all = Sums::of_each(self.x, &labellings, restarts[0].centroids.rows());
+        restarts.iter_mut().zip(all).for_each(|(restart, sums)| restart.sums = Some(sums));
     }
 
-    /// Moves the centroids of a trial that goes on to the means.
-    fn recentre(&self, trial: &mut Trial) {
-        if trial.finished {
+    /// Moves the centroids of a restart that goes on to the means.
+    fn recentre(&self, restart: &mut Restart) {
+        if restart.finished {
             return;
         }
-        let sums = trial.sums.as_ref().expect("a trial that was assigned has sums");
+        let sums = restart.sums.as_ref().expect("a restart that was assigned has sums");
         let next = on_sphere(sums.means(), self.metric);
-        let rests = squared_distance(next.data(), trial.centroids.data()) <= self.least_shift;
-        for (j, moved) in trial.moved.iter_mut().enumerate() {
+        let rests = squared_distance(next.data(), restart.centroids.data()) <= self.least_shift;
+        for (j, moved) in restart.moved.iter_mut().enumerate() {
             // Costs that came with the start are distances, and not to be mixed with scores.
-            *moved = trial.iterations == 1 || next.row(j) != trial.centroids.row(j);
+            *moved = restart.iterations == 1 || next.row(j) != restart.centroids.row(j);
         }
-        trial.centroids = next;
+        restart.centroids = next;
         // Once the centroids rest, the rows are assigned to them one last time.
-        let still = !trial.moved.contains(&true);
-        trial.finished = still || trial.converged || trial.iterations >= self.max_iter;
-        trial.converged |= rests || still;
+        let still = !restart.moved.contains(&true);
+        restart.finished = still || restart.converged || restart.iterations >= self.max_iter;
+        restart.converged |= rests || still;
     }
 
     /// Σ ‖row − c‖² = Σ ‖row − m‖² + Σ_j n_j (‖c_j − m‖² − 2 (mean_j − m)·(c_j − m)), which needs no
     /// look at the rows.
-    fn conclude(&self, trial: Trial) -> Run {
-        let Trial { centroids, labels, sums, iterations, converged, .. } = trial;
-        let sums = sums.expect("every trial makes a step");
+    fn conclude(&self, restart: Restart) -> KMeansRun {
+        let Restart { centroids, labels, sums, iterations, converged, .. } = restart;
+        let sums = sums.expect("every restart makes a step");
         let (means, m) = (sums.means(), &self.scatter.mean);
         let mut inertia = self.scatter.sum;
         for (j, &size) in sums.sizes().iter().enumerate() {
@@ -244,7 +249,7 @@ impl Lloyd<'_> {
                 .sum();
             inertia += f64::from(size) * sum;
         }
-        Run { labels, centroids, inertia, iterations, converged }
+        KMeansRun { labels, centroids, inertia, iterations, converged }
     }
 }
 
@@ -275,7 +280,7 @@ fn gain(costs: &[f32], k: usize, moves: &[Move]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged_math::transport::Bounds;
+    use bridged_math::transport::Capacity;
 
     #[test]
     fn a_centroid_that_stays_at_its_first_row_keeps_its_rows() {
@@ -305,8 +310,9 @@ mod tests {
                 centroids: centroids.clone(),
                 half_distances: Option::clone(&half_distances),
             };
-            let trial = Trial::new(start, Metric::Euclidean, Transport::new(Bounds::even(24, 3)));
-            let run = lloyd.run(vec![trial], |_| Ok(())).unwrap().remove(0);
+            let restart =
+                Restart::new(start, Metric::Euclidean, Transport::new(Capacity::even(24, 3)));
+            let run = lloyd.run(vec![restart], |_| Ok(())).unwrap().remove(0);
             assert_eq!(run.labels, [[0; 8], [1; 8], [2; 8]].concat());
         }
     }

@@ -17,11 +17,11 @@
 
 mod registers;
 
-use super::{squared_distance, squared_norm};
+use super::{LINE, Level, level};
+use crate::distance::{squared_distance, squared_norm};
 use crate::matrix::{Matrix, MatrixRef};
 use rayon::prelude::*;
 use registers::{dot, lanes, load, load_whole, store, sum};
-use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::*;
 use std::ops::RangeInclusive;
 
@@ -29,21 +29,19 @@ use std::ops::RangeInclusive;
 const LANES: usize = 8;
 /// Centres of a panel.
 const WIDE: usize = 2 * LANES;
-/// Bytes in a register: rows and centres are filled up with zeros to so many numbers.
+/// Bytes in a register: rows and centres are filled up with zeros to this many numbers.
 const BYTES: usize = 32;
 /// Words in a register.
 const WORDS: usize = 16;
 /// Neighbours whose products end in one lane.
 const FOUR: usize = 4;
-/// Numbers in a line of the cache.
-const LINE: usize = 16;
 /// Rows that are looked at together: they stay in the second cache for all panels.
-pub(super) const ROWS: usize = 24;
+pub(crate) const ROWS: usize = 24;
 
 /// The largest byte of a row. It is stored as 64 more, because one factor has no sign.
 const BYTE_MOST: i32 = 63;
 const OFFSET: i32 = 64;
-/// A byte of a row is its word without so many bits.
+/// A byte of a row is its word without this many bits.
 const SHIFT: i32 = 6;
 /// The largest word of a row.
 const WORD_MOST: f32 = (BYTE_MOST << SHIFT) as f32;
@@ -68,7 +66,7 @@ const TINY: f32 = 1e-28;
 
 /// Centres made ready to be searched.
 #[derive(Clone, Debug)]
-pub(super) struct Coarse {
+pub(crate) struct Coarse {
     shift: Vec<f32>,   // (cols), m
     bias: Vec<f32>,    // (padded), ½‖c̃‖², infinite for padding
     panels: Vec<i8>,   // panels of 16 centres, the last perhaps 8: (padded cols / 4, centres, 4)
@@ -97,7 +95,7 @@ struct Rounded {
 }
 
 /// Buffers for one tile after the other.
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     bytes: Vec<u8>,             // (ROWS, padded cols)
     words: Vec<i16>,            // (ROWS, padded cols)
     rounded: Vec<[Rounded; 2]>, // (ROWS), to bytes and to words
@@ -110,7 +108,7 @@ impl Coarse {
     /// Makes the centres ready, if that pays for `rows` rows on this machine.
     pub fn new(centres: MatrixRef<'_>, rows: usize) -> Option<Self> {
         let (k, cols) = (centres.rows(), centres.cols());
-        let usable = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let usable = level() >= Level::Avx2;
         let pays = CENTRES.contains(&k) && COLS.contains(&cols) && rows >= ROWS_A_CENTRE * k;
         if !usable || !pays || centres.first_non_finite().is_some() {
             return None;
@@ -199,7 +197,7 @@ impl Coarse {
     ) -> usize {
         assert!(x.rows() <= ROWS && x.cols() == self.shift.len(), "a tile of rows");
         let mut left = 0;
-        // SAFETY: AVX2 and FMA were found when this was made.
+        // SAFETY: this is made only at a level that has AVX2 and FMA.
         unsafe {
             for (i, row) in x.iter_rows().enumerate() {
                 self.round(i, row, scratch);

@@ -1,35 +1,9 @@
-//! Loops for the widest vectors that the machine has, and an exponential that they can hold.
-//!
-//! [`wide!`] compiles a function twice, plainly and for AVX2, and picks at run time. Both run the
-//! same operations in the same order without fused ones, so the bits are the same everywhere.
-
-/// Declares functions that run with AVX2 where the machine has it.
-macro_rules! wide {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)+) => {
-        $($(#[$doc])*
-        fn $name($($arg: $ty),*) $(-> $ret)? {
-            #[inline(always)]
-            fn plain($($arg: $ty),*) $(-> $ret)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $ty),*) $(-> $ret)? { plain($($arg),*) }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the machine has the feature that the function was compiled for.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            plain($($arg),*)
-        })+
-    };
-}
-
-pub(crate) use wide;
+//! eˣ in double precision, for loops that the compiler vectorises.
 
 /// eˣ to about one unit in the last place, without a branch or a table: x = k ln 2 + r, a polynomial
 /// in r, and k written into the exponent. Below −700 it is 0, above 700 it is e⁷⁰⁰.
 #[inline(always)]
-pub(crate) fn exp(x: f64) -> f64 {
+pub fn exp(x: f64) -> f64 {
     /// Adding it leaves the nearest integer in the lowest bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// ln 2 in two parts, the first with zeros at its end so that k times it is exact.

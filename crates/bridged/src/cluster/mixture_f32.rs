@@ -4,18 +4,19 @@
 //! With x̃ = x − m and P the inverse deviations of a component, a log density is a constant less
 //! ½ Σ (P x̃ − P μ̃)², summed for eight rows and eight components at a time; it is no difference of
 //! large numbers. Responsibilities come from `softmax`; features weighted by them are summed for some
-//! components and columns at a time, which measures faster than a general product of so few rows.
+//! components and columns at a time, which measures faster than a general product of as few rows.
 //! Sums over tiles, and the log-likelihood, are in `f64`.
 //!
 //! A variance is the difference of Σ r x̃² and the square of a mean, numbers κ = (μ̃² + s²) / σ² times
-//! its size (s² the variance of the column). So [`Single::has_good_moments`] refuses components that
+//! its size (s² the variance of the column). So [`MixtureF32::has_good_moments`] refuses components that
 //! are narrow and far out, and the caller stays with `f64`.
 
 use super::gaussian::Densities;
 use super::moments::Moments;
-use super::softmax::{LANES, multiply_add, to_responsibilities};
+use super::softmax::to_responsibilities;
 use bridged_math::MatrixRef;
 use bridged_math::chunks::map_blocks;
+use bridged_math::simd::{self, Kernel, LANES, Lanes, dispatch};
 
 /// Rows whose densities are computed at once.
 const ROWS: usize = 8;
@@ -23,7 +24,7 @@ const ROWS: usize = 8;
 const WIDE: usize = 2 * LANES;
 /// Rows whose features are summed at once: these stay in the first cache for all components.
 const DEPTH: usize = 32;
-/// Rows of a tile, whole [`ROWS`]: their features stay in cache, and so few are summed in `f32`.
+/// Rows of a tile, whole [`ROWS`]: their features stay in cache, and no more than this many are summed in `f32`.
 const TILE: usize = 256;
 /// The largest κ: a variance is then good to about 1e-5 of itself.
 const LARGEST: f64 = 64.0;
@@ -32,7 +33,7 @@ const VARIANCES: std::ops::Range<f64> = 1e-25..1e25;
 
 /// A mixture with diagonal or spherical covariances, ready for a pass in single precision.
 #[derive(Clone, Debug)]
-pub(super) struct Single {
+pub(super) struct MixtureF32 {
     k: usize,
     shift: Vec<f32>,     // (d)
     forms: Vec<Form>,    // (k / LANES, d)
@@ -47,7 +48,7 @@ struct Form {
     offset: [f32; LANES],
 }
 
-impl Single {
+impl MixtureF32 {
     /// None if a covariance is full or the numbers are beyond single precision.
     pub fn new(densities: &Densities) -> Option<Self> {
         let (coefficients, constants, shift) = densities.diagonal()?;
@@ -57,7 +58,7 @@ impl Single {
         }
         let padded = k.next_multiple_of(LANES);
         let mut forms = vec![Form::default(); padded / LANES * d];
-        let mut single = vec![f32::MIN; padded];
+        let mut constants_f32 = vec![f32::MIN; padded];
         let mut far = 0.0f64;
         for (j, (row, constant)) in coefficients.chunks_exact(2 * d).zip(constants).enumerate() {
             let mut squares = 0.0; // Σ μ̃²/σ²
@@ -68,15 +69,15 @@ impl Single {
                 form.scale[j % LANES] = precision.sqrt() as f32;
                 form.offset[j % LANES] = (-row[c] / precision.sqrt()) as f32;
             }
-            single[j] = (constant + 0.5 * squares) as f32;
+            constants_f32[j] = (constant + 0.5 * squares) as f32;
             far = far.max(squares);
         }
         let numbers = || forms.iter().flat_map(|f| f.scale.iter().chain(&f.offset));
-        if !numbers().chain(&single).all(|v| v.is_finite()) {
+        if !numbers().chain(&constants_f32).all(|v| v.is_finite()) {
             return None;
         }
         let shift = shift.iter().map(|&m| m as f32).collect();
-        Some(Self { k, shift, forms, constants: single, far: far.sqrt() as f32 })
+        Some(Self { k, shift, forms, constants: constants_f32, far: far.sqrt() as f32 })
     }
 
     /// Whether moments of data whose columns have these variances are good enough.
@@ -162,40 +163,16 @@ impl Single {
     /// [x̃, x̃²] of each row, (m, stride), and its log densities less the constants, (m, padded k); both
     /// buffers have whole [`ROWS`].
     fn fill(&self, x: MatrixRef<'_>, features: &mut [f32], joint: &mut [f32]) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-        {
-            #[target_feature(enable = "avx2,fma")]
-            fn fill_fma(it: &Single, x: MatrixRef<'_>, features: &mut [f32], joint: &mut [f32]) {
-                it.fill_with::<true>(x, features, joint);
-            }
-            // SAFETY: AVX2 and FMA were just found.
-            return unsafe { fill_fma(self, x, features, joint) };
-        }
-        self.fill_with::<{ cfg!(target_arch = "aarch64") }>(x, features, joint);
+        dispatch(Fill { mixture: self, x, features, joint });
     }
 
     /// Adds Rᵀ F to `sums` (k, stride), for responsibilities R (m, padded k) and features F.
     fn add_weighted(&self, responsibilities: &[f32], features: &[f32], sums: &mut [f32]) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-        {
-            #[target_feature(enable = "avx2,fma")]
-            fn add_fma(it: &Single, r: &[f32], features: &[f32], sums: &mut [f32]) {
-                it.add_weighted_with::<true>(r, features, sums);
-            }
-            // SAFETY: AVX2 and FMA were just found.
-            return unsafe { add_fma(self, responsibilities, features, sums) };
-        }
-        self.add_weighted_with::<{ cfg!(target_arch = "aarch64") }>(
-            responsibilities,
-            features,
-            sums,
-        );
+        dispatch(AddWeighted { mixture: self, responsibilities, features, sums });
     }
 
     #[inline(always)]
-    fn add_weighted_with<const FUSED: bool>(&self, r: &[f32], features: &[f32], sums: &mut [f32]) {
+    fn add_weighted_with<V: Lanes>(&self, r: &[f32], features: &[f32], sums: &mut [f32]) {
         let (padded, stride) = (self.constants.len(), self.stride());
         for (r, features) in r.chunks(DEPTH * padded).zip(features.chunks(DEPTH * stride)) {
             let rows = Rows { r, padded, features, stride };
@@ -204,24 +181,19 @@ impl Single {
                 let (left, sums) = (self.k - j, &mut sums[j * stride..]);
                 // As even as can be: fewer sums leave the multipliers waiting.
                 j += match left.div_ceil(left.div_ceil(6)) {
-                    6 => rows.add::<6, FUSED>(j, sums),
-                    5 => rows.add::<5, FUSED>(j, sums),
-                    4 => rows.add::<4, FUSED>(j, sums),
-                    3 => rows.add::<3, FUSED>(j, sums),
-                    2 => rows.add::<2, FUSED>(j, sums),
-                    _ => rows.add::<1, FUSED>(j, sums),
+                    6 => rows.add::<V, 6>(j, sums),
+                    5 => rows.add::<V, 5>(j, sums),
+                    4 => rows.add::<V, 4>(j, sums),
+                    3 => rows.add::<V, 3>(j, sums),
+                    2 => rows.add::<V, 2>(j, sums),
+                    _ => rows.add::<V, 1>(j, sums),
                 };
             }
         }
     }
 
     #[inline(always)]
-    fn fill_with<const FUSED: bool>(
-        &self,
-        x: MatrixRef<'_>,
-        features: &mut [f32],
-        joint: &mut [f32],
-    ) {
+    fn fill_with<V: Lanes>(&self, x: MatrixRef<'_>, features: &mut [f32], joint: &mut [f32]) {
         let (d, stride) = (x.cols(), self.stride());
         let features = features.chunks_exact_mut(ROWS * stride);
         let joint = joint.chunks_exact_mut(ROWS * self.constants.len());
@@ -234,7 +206,7 @@ impl Single {
                 square.iter_mut().zip(linear).for_each(|(s, l)| *s = *l * *l);
             }
             for (group, forms) in self.forms.chunks_exact(d).enumerate() {
-                let squares = squared_norms::<FUSED>(rows, stride, forms);
+                let squares = squared_norms::<V>(rows, stride, forms);
                 for (squares, out) in squares.iter().zip(out.chunks_exact_mut(self.constants.len()))
                 {
                     let out = &mut out[group * LANES..(group + 1) * LANES];
@@ -245,21 +217,51 @@ impl Single {
     }
 }
 
+/// [`MixtureF32::fill`] as a kernel. AVX2 and AVX-512 give the same bytes, plain rounds more often.
+struct Fill<'a> {
+    mixture: &'a MixtureF32,
+    x: MatrixRef<'a>,
+    features: &'a mut [f32],
+    joint: &'a mut [f32],
+}
+
+impl Kernel for Fill<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        self.mixture.fill_with::<V>(self.x, self.features, self.joint);
+    }
+}
+
+/// [`MixtureF32::add_weighted`] as a kernel, with bytes as those of [`Fill`].
+struct AddWeighted<'a> {
+    mixture: &'a MixtureF32,
+    responsibilities: &'a [f32],
+    features: &'a [f32],
+    sums: &'a mut [f32],
+}
+
+impl Kernel for AddWeighted<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        self.mixture.add_weighted_with::<V>(self.responsibilities, self.features, self.sums);
+    }
+}
+
 /// Σ (P x̃ − P μ̃)² of some rows for some components.
 #[inline(always)]
-fn squared_norms<const FUSED: bool>(
-    rows: &[f32],
-    stride: usize,
-    forms: &[Form],
-) -> [[f32; LANES]; ROWS] {
+fn squared_norms<V: Lanes>(rows: &[f32], stride: usize, forms: &[Form]) -> [[f32; LANES]; ROWS] {
     let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &rows[r * stride..][..forms.len()]);
     let mut sums = [[0.0f32; LANES]; ROWS];
     for (c, form) in forms.iter().enumerate() {
         for r in 0..ROWS {
             let v = rows[r][c];
             for l in 0..LANES {
-                let t = multiply_add::<FUSED>(v, form.scale[l], form.offset[l]);
-                sums[r][l] = multiply_add::<FUSED>(t, t, sums[r][l]);
+                let t = V::mul_add_one(v, form.scale[l], form.offset[l]);
+                sums[r][l] = V::mul_add_one(t, t, sums[r][l]);
             }
         }
     }
@@ -278,7 +280,7 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Adds the features, weighted for C components from `j` on; returns C.
     #[inline(always)]
-    fn add<const C: usize, const FUSED: bool>(self, j: usize, sums: &mut [f32]) -> usize {
+    fn add<V: Lanes, const C: usize>(self, j: usize, sums: &mut [f32]) -> usize {
         for at in (0..self.stride).step_by(WIDE) {
             let mut wide = [[0.0f32; WIDE]; C];
             for c in 0..C {
@@ -287,11 +289,11 @@ impl Rows<'_> {
             let rows =
                 self.r.chunks_exact(self.padded).zip(self.features.chunks_exact(self.stride));
             for (r, features) in rows {
-                let features: &[f32; WIDE] = features[at..at + WIDE].try_into().expect("so many");
-                let r: &[f32; C] = r[j..j + C].try_into().expect("so many");
+                let features: &[f32; WIDE] = features[at..at + WIDE].try_into().expect("this many");
+                let r: &[f32; C] = r[j..j + C].try_into().expect("this many");
                 for c in 0..C {
                     for l in 0..WIDE {
-                        wide[c][l] = multiply_add::<FUSED>(r[c], features[l], wide[c][l]);
+                        wide[c][l] = V::mul_add_one(r[c], features[l], wide[c][l]);
                     }
                 }
             }
@@ -304,26 +306,18 @@ impl Rows<'_> {
 }
 
 /// Adds the constants to every row, and calls `f(row, position of its largest number, the two
-/// largest)`.
-fn rank(joint: &mut [f32], constants: &[f32], f: impl FnMut(usize, usize, [f32; 2])) {
-    #[inline(always)]
-    fn rank(joint: &mut [f32], constants: &[f32], mut f: impl FnMut(usize, usize, [f32; 2])) {
-        for (i, row) in joint.chunks_exact_mut(constants.len()).enumerate() {
-            let largest = two_largest(row, constants);
-            let position = row.iter().position(|&v| v == largest[0]);
-            f(i, position.unwrap_or(0), largest);
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn rank_avx2(joint: &mut [f32], constants: &[f32], f: impl FnMut(usize, usize, [f32; 2])) {
-            rank(joint, constants, f);
-        }
-        // SAFETY: AVX2 was just found. The numbers have the same bits with and without.
-        return unsafe { rank_avx2(joint, constants, f) };
-    }
-    rank(joint, constants, f);
+/// largest)`; the same bytes at every level.
+fn rank(joint: &mut [f32], constants: &[f32], mut f: impl FnMut(usize, usize, [f32; 2])) {
+    simd::vectorize(
+        #[inline(always)]
+        || {
+            for (i, row) in joint.chunks_exact_mut(constants.len()).enumerate() {
+                let largest = two_largest(row, constants);
+                let position = row.iter().position(|&v| v == largest[0]);
+                f(i, position.unwrap_or(0), largest);
+            }
+        },
+    );
 }
 
 #[inline(always)]
@@ -389,7 +383,7 @@ mod tests {
         ) {
             let (x, densities, variances) = mixture(n, d, k, 1e4 * f32::from(far), seed);
             let double = Moments::of_densities(x.view(), &densities, k, 2 * d, None);
-            let single = Single::new(&densities).unwrap();
+            let single = MixtureF32::new(&densities).unwrap();
             prop_assert!(single.has_good_moments(&variances));
             let single = single.moments(x.view());
             let scale = n as f64;
@@ -411,7 +405,7 @@ mod tests {
         ) {
             let (x, densities, _) = mixture(n, d, k, 1e4 * f32::from(far), seed);
             let mut labels = vec![u32::MAX; n];
-            let open = Single::new(&densities).unwrap().assign(x.view(), &mut labels);
+            let open = MixtureF32::new(&densities).unwrap().assign(x.view(), &mut labels);
             prop_assert!(open.len() <= 2 + n / 50, "{} of {n} are open", open.len());
             densities.for_each_tile(x.view(), |first, tile| {
                 for (i, log) in tile.log_joint.chunks_exact(k).enumerate() {
@@ -426,7 +420,7 @@ mod tests {
     fn equal_components_and_rows_beyond_all_numbers_are_left_open() {
         let densities = Densities::new(&[-0.7, -0.7], &[1.0, 1.0], &[1.0, 1.0], &[0.0]);
         let x = Matrix::from_rows(&[[1.0], [3e38], [-5.0]]);
-        let open = Single::new(&densities).unwrap().assign(x.view(), &mut [0; 3]);
+        let open = MixtureF32::new(&densities).unwrap().assign(x.view(), &mut [0; 3]);
         assert_eq!(open, [0, 1, 2]);
     }
 
@@ -434,13 +428,13 @@ mod tests {
     fn narrow_components_far_out_are_refused() {
         let refused = |mean: f64, precision: f64| {
             let densities = Densities::new(&[0.0], &[mean, 0.0], &[precision, 1.0], &[0.0, 0.0]);
-            Single::new(&densities).is_none_or(|s| !s.has_good_moments(&[1.0, 1.0]))
+            MixtureF32::new(&densities).is_none_or(|s| !s.has_good_moments(&[1.0, 1.0]))
         };
         assert!(!refused(2.0, 1.0));
         assert!(refused(2.0, 10.0));
         assert!(refused(20.0, 1.0));
         assert!(refused(f64::NAN, 1.0));
         let full = Densities::new(&[0.0], &[0.0; 2], &[1.0, 0.0, 0.0, 1.0], &[0.0, 0.0]);
-        assert!(Single::new(&full).is_none());
+        assert!(MixtureF32::new(&full).is_none());
     }
 }
