@@ -37,6 +37,7 @@
 //! Plain differs where multiply-adds are fused, by the roundings of a sum in `f32`. Labels of
 //! clusterings do not: `tests/simd_levels.rs` of the crate `bridged` compares them.
 
+pub(crate) mod coarse;
 mod exp;
 mod gather;
 mod lanes;
