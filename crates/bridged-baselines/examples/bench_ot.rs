@@ -13,7 +13,7 @@
 //! Files are little-endian `f64` unless said otherwise. Every line on standard input makes one run and
 //! prints `{"seconds": …}`; `out` names a file that the plan of the last run goes to.
 
-use bridged::math::{Matrix, Seed, Silent};
+use bridged::{Matrix, Seed, Silent};
 use bridged::{Method, Problem};
 use bridged_baselines::BaselineSpec;
 use bridged_baselines::transport::gromov::{Gromov, Spaces};

@@ -14,7 +14,7 @@
 //! `{"ready": true}`; then every line on standard input makes one run and prints one line with its
 //! seconds. `predicted` (a file) receives what the last run predicts for the rows, `f32`.
 
-use bridged::math::{Matrix, Seed, Silent};
+use bridged::{Matrix, Seed, Silent};
 use bridged::{Method, Problem};
 use bridged_baselines::Tsvr;
 use bridged_baselines::kernel::rbf;

@@ -8,9 +8,9 @@
 //! One JSON line a method: its name, seconds to fit and to predict unseen rows and the pool, and its
 //! error divided by that of the mean of y.
 
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Matrix, Seed, Silent};
 use bridged::{Method, Preset, Problem};
 use bridged_baselines::BaselineSpec;
 use std::time::Instant;

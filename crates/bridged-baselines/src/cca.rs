@@ -24,9 +24,9 @@ use crate::limits::{COUNT, NOT_NEGATIVE, check};
 use crate::linear::{Reduced, left_singular};
 use crate::prepare::Paired;
 use crate::subspace::Components;
-use bridged::math::linalg::{Accum, View, product};
-use bridged::math::{Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Seed, Stage, Watch};
+use bridged_math::linalg::{Accum, View, product};
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -35,7 +35,7 @@ const NAME: &str = "cca";
 /// Regression on canonical variates.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::{Cca, Components};
 ///
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::Ridge;
     use crate::linear::testing::{Case, all_pairs, assert_close, golden};
-    use bridged::math::{Matrix, Silent};
+    use bridged::{Matrix, Silent};
     use rand::RngExt;
 
     fn predict(method: &dyn Method, x: &Matrix, y: &Matrix, pairs: &[(u32, u32)]) -> Matrix {

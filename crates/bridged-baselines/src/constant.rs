@@ -1,7 +1,7 @@
 //! Constants: what a method must beat to have learned anything.
 
 use crate::limits::check;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ impl Predictor for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     #[test]
     fn one_is_the_mean_of_the_pool_and_one_of_the_pairs() {

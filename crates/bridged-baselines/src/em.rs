@@ -31,8 +31,8 @@ mod rows;
 
 use crate::limits::{COUNT, POSITIVE, check};
 use bridged::cluster::{Clusterer, KMeans};
-use bridged::math::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
 use bridged::settings::{ITERATIONS, TOLERANCE};
+use bridged::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use model::{Gaussians, Limits, Model, Run, normalise, values};
 use rows::{Axes, Rows, Units};
@@ -49,7 +49,7 @@ const MOST_COMPONENTS: usize = 10;
 /// A Gaussian mixture with one latent class behind both sides.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Em;
 ///
@@ -263,9 +263,9 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::{Cancelled, Event};
     use bridged::metrics::mse;
     use bridged::synth::{Mixture, Pairs, Sample, Sizes};
+    use bridged::{Cancelled, Event};
     use std::ops::ControlFlow;
 
     fn fit(spec: &Em, problem: Problem<'_>) -> Box<dyn Predictor> {

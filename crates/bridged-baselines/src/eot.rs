@@ -28,8 +28,8 @@ use crate::limits::{POSITIVE, check};
 use crate::transport::barycentre::{Barycentre, in_full_bands};
 use crate::transport::ridge_cost::RidgeCost;
 use crate::transport::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::settings::{ITERATIONS, TOLERANCE};
+use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ const NAME: &str = "eot";
 /// Entropic transport with a barycentric map.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Eot;
 ///
@@ -136,7 +136,7 @@ impl Predictor for Fitted {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use bridged::math::{Cancelled, Event, Silent};
+    use bridged::{Cancelled, Event, Silent};
     use rand::RngExt;
     use std::ops::ControlFlow;
 

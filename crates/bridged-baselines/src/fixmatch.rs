@@ -32,9 +32,9 @@ use crate::nn::{
     weighted_squared_error,
 };
 use crate::prepare::{Centred, Prepared, Standard};
-use bridged::math::watch::Stage;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::Stage;
 use bridged::settings::Limits;
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 use views::{Perturb, Views};
@@ -49,7 +49,7 @@ const LEAST_EPOCH: f64 = 10.0;
 /// A network trained on the pairs and on its own confident predictions.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::FixMatch;
 ///
@@ -268,7 +268,7 @@ mod tests {
     use crate::nn::testing::{
         assert_same_bits_on_any_threads, assert_survives, smallest_setting, test_error,
     };
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     #[test]
     fn three_groups_with_one_pair_each_are_learned() {

@@ -26,9 +26,9 @@ mod nodes;
 use crate::limits::{BELOW_ONE, COUNT, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
 use crate::nn::{Adam, Record, Sharing};
 use crate::prepare::{Centred, Paired};
-use bridged::math::watch::Stage;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::Stage;
 use bridged::settings::TOLERANCE;
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use network::{Labelled, Network, Pass};
 use nodes::{Nodes, gathered};
@@ -40,7 +40,7 @@ const NAME: &str = "gcn";
 /// A graph convolutional network of two layers.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Gcn;
 ///
@@ -205,7 +205,7 @@ mod tests {
     use crate::nn::testing::{
         assert_same_bits_on_any_threads, assert_survives, smallest_setting, test_error,
     };
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     #[test]
     fn three_groups_with_one_pair_each_are_learned() {

@@ -34,17 +34,17 @@ use crate::transport::barycentre::{Barycentre, in_full_bands};
 use crate::transport::gromov::{Gromov, Spaces, mean_squares};
 use crate::transport::ridge_cost::{RidgeCost, typical};
 use crate::transport::sinkhorn::{Eps, on_behalf_of};
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::settings::{ITERATIONS, TOLERANCE};
+use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged_math::linalg::{Accum, View, par_product};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Entropic Gromov–Wasserstein with a barycentric map; it reads no pair.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Gw;
 ///
@@ -72,7 +72,7 @@ pub struct Gw {
 /// Fused Gromov–Wasserstein: distances within the pools, and the ridge map of the pairs.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::FusedGw;
 ///

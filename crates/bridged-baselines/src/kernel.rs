@@ -8,9 +8,9 @@
 //! A width that is fixed once for all data is the classic mistake: between standard scores in
 //! 1,280 dimensions squared distances are about 2,560, and with σ = 1 every kernel value is 0.
 
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::{MatrixRef, Seed};
 use bridged::settings::Number;
+use bridged::{MatrixRef, Seed};
+use bridged_math::linalg::{Accum, View, par_product};
 use rand::seq::index::sample;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -133,8 +133,8 @@ pub fn rbf(a: MatrixRef<'_>, b: MatrixRef<'_>, gamma: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Matrix;
-    use bridged::math::distance::squared_distance;
+    use bridged::Matrix;
+    use bridged_math::distance::squared_distance;
     use rand::RngExt;
 
     fn random(rows: usize, cols: usize, seed: u64) -> Matrix {

@@ -10,9 +10,9 @@
 //! is scikit-learn's `KernelRidge(alpha=λ)` on centred outputs, with them the same with
 //! `sample_weight`.
 
-use bridged::math::linalg::{Accum, NotPositiveDefinite, View, cholesky, par_product};
-use bridged::math::linalg::{product, solve_cholesky};
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
+use bridged_math::linalg::{Accum, NotPositiveDefinite, View, cholesky, par_product};
+use bridged_math::linalg::{product, solve_cholesky};
 
 /// A fitted expansion f(x) = b + Σ_i k(x, x_i) α_i.
 #[derive(Clone, Debug, PartialEq)]

@@ -30,7 +30,7 @@ use crate::kernel::{Width, rbf};
 use crate::kernel_ridge::{self, KernelRidge};
 use crate::limits::{NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::Standard;
-use bridged::math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use serde::{Deserialize, Serialize};
 use weights::{Limits, match_means};
@@ -41,7 +41,7 @@ const NAME: &str = "kmm";
 /// Kernel ridge regression on pairs that are weighted by kernel mean matching.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Kmm;
 ///
@@ -174,7 +174,7 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Silent;
+    use bridged::Silent;
     use bridged::metrics::mse;
     use bridged::synth::{Mixture, Pairs, Sizes};
 

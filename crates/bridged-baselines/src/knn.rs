@@ -9,9 +9,9 @@
 
 use crate::limits::{COUNT, check};
 use crate::prepare::Paired;
-use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -108,7 +108,7 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     fn predict(spec: Knn, at: f32) -> f32 {
         let x = Matrix::from_rows(&[[0.0], [1.0], [4.0]]);

@@ -32,10 +32,10 @@ use crate::kernel::{Width, rbf};
 use crate::limits::{COUNT, NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::{Paired, Standard};
 use crate::subspace::{centred, times};
-use bridged::math::graph::Graph;
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged_math::graph::Graph;
+use bridged_math::linalg::{Accum, View, par_product};
 use manifold::{Energy, smooth};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ const NAME: &str = "laprls";
 /// Kernel least squares that are smooth along the x pool.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Laprls;
 ///
@@ -217,7 +217,7 @@ impl Predictor for Fitted {
 mod tests {
     use super::*;
     use crate::linear::testing::{Case, assert_close, golden};
-    use bridged::math::Silent;
+    use bridged::Silent;
     use rand::RngExt;
 
     fn predict(spec: &Laprls, problem: Problem<'_>, rows: &Matrix) -> Matrix {

@@ -7,7 +7,7 @@
 //! list` and its conformance tests.
 //!
 //! ```
-//! use bridged::math::{Matrix, Seed, Silent};
+//! use bridged::{Matrix, Seed, Silent};
 //! use bridged::{Method, Problem};
 //! use bridged_baselines::BaselineSpec;
 //!
@@ -76,9 +76,9 @@ pub use tnnr::Tnnr;
 pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
 
-use bridged::math::{Seed, Watch};
 use bridged::settings::{BadParameter, Check, Limits, Named};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Seed, Watch};
 use serde::{Deserialize, Serialize};
 
 /// Which rows a method learns from, besides the pairs.

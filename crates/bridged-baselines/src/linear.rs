@@ -12,9 +12,9 @@
 //! of m pairs O(m d · min(m, d)), a prediction O(r (d + outputs)) a row.
 
 use crate::subspace::{Components, Subspace, centred, times};
-use bridged::math::linalg::{Accum, View, par_product, product, symmetric_eigen};
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
 use bridged::{MethodError, Predictor};
+use bridged_math::linalg::{Accum, View, par_product, product, symmetric_eigen};
 
 /// One side of the pairs, ready for a linear method.
 pub(crate) struct Reduced {
@@ -185,7 +185,7 @@ impl Predictor for LinearMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
     use rand::RngExt;
 
     fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
@@ -219,7 +219,7 @@ mod tests {
 #[cfg(test)]
 pub(crate) mod testing {
     use crate::subspace::spread;
-    use bridged::math::Matrix;
+    use bridged::Matrix;
     use serde_json::Value;
 
     /// One case of a golden file.

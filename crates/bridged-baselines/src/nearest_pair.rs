@@ -12,9 +12,9 @@
 
 use crate::limits::{COUNT, check};
 use crate::prepare::Paired;
-use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -23,7 +23,7 @@ const NAME: &str = "nearest-pair";
 /// The mean of the real outputs around the output of the nearest pair.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::NearestPair;
 ///
@@ -99,7 +99,7 @@ impl Predictor for Fitted {
 mod tests {
     use super::*;
     use crate::Knn;
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     #[test]
     fn with_one_row_it_is_the_nearest_neighbour_and_with_all_the_mean_of_the_pool() {

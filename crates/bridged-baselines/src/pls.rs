@@ -20,9 +20,9 @@ use crate::limits::{COUNT, check};
 use crate::linear::{Reduced, left_singular};
 use crate::prepare::Paired;
 use crate::subspace::Components;
-use bridged::math::linalg::{Accum, View, product};
-use bridged::math::{Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Seed, Stage, Watch};
+use bridged_math::linalg::{Accum, View, product};
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -31,7 +31,7 @@ const NAME: &str = "pls";
 /// Regression on the directions of largest covariance.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Pls;
 ///
@@ -137,7 +137,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::linear::testing::{Case, all_pairs, assert_close, golden};
-    use bridged::math::{Matrix, Silent};
+    use bridged::{Matrix, Silent};
 
     fn fit(pls: Pls, x: &Matrix, y: &Matrix, pairs: &[(u32, u32)]) -> Box<dyn Predictor> {
         pls.fit(Problem::new(x.view(), y.view(), pairs), Seed(0), &Silent).unwrap()

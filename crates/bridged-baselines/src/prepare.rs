@@ -2,8 +2,8 @@
 //! scores of their pool, outputs centred and brought to unit scale.
 
 use bridged::Problem;
-use bridged::math::{Matrix, MatrixRef};
 use bridged::scale::{Scale, Scaler};
+use bridged::{Matrix, MatrixRef};
 
 /// The rows of the pairs: row i of `x` belongs to row i of `y`.
 #[derive(Clone, Debug, PartialEq)]

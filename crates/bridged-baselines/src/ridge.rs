@@ -19,8 +19,8 @@ use crate::limits::{COUNT, NOT_NEGATIVE, check};
 use crate::linear::Reduced;
 use crate::prepare::Paired;
 use crate::subspace::Components;
-use bridged::math::{Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -29,7 +29,7 @@ const NAME: &str = "ridge";
 /// A linear map with an intercept and a penalty.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Ridge;
 ///
@@ -94,7 +94,7 @@ impl Method for Ridge {
 mod tests {
     use super::*;
     use crate::linear::testing::{Case, all_pairs, assert_close, golden, spread_of};
-    use bridged::math::{Matrix, Silent};
+    use bridged::{Matrix, Silent};
 
     #[test]
     fn without_pca_it_is_the_ridge_of_scikit_learn() {

@@ -1,8 +1,8 @@
 //! The principal components of a pool, as the place where a linear method looks.
 
-use bridged::math::MatrixRef;
-use bridged::math::linalg::{Accum, View, par_product, pca};
+use bridged::MatrixRef;
 use bridged::settings::Number;
+use bridged_math::linalg::{Accum, View, par_product, pca};
 use serde::{Deserialize, Serialize};
 
 /// How many principal components of a pool are kept before a linear map is fitted.
@@ -116,7 +116,7 @@ pub(crate) fn spread(pool: MatrixRef<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::{Matrix, Seed};
+    use bridged::{Matrix, Seed};
     use rand::RngExt;
 
     #[test]

@@ -29,10 +29,10 @@
 //! R.-E. Fan, P.-H. Chen, C.-J. Lin, *Working set selection using second order information for
 //! training support vector machines*, JMLR 6, 2005.
 
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::simd::vectorize;
-use bridged::math::watch::Stage;
-use bridged::math::{Cancelled, Watch};
+use bridged::Stage;
+use bridged::{Cancelled, Watch};
+use bridged_math::linalg::{Accum, View, par_product};
+use bridged_math::simd::vectorize;
 use rayon::prelude::*;
 
 /// The least curvature of a step: two equal rows have none.
@@ -43,7 +43,7 @@ const BATCH: usize = 64;
 /// Parameters of the regression; the same for every output.
 ///
 /// ```
-/// use bridged::math::Silent;
+/// use bridged::Silent;
 /// use bridged_baselines::svr::Svr;
 ///
 /// // k(a, b) = ab at 0, 1, 2; the targets lie on the line 3x + 1.
@@ -52,7 +52,7 @@ const BATCH: usize = 64;
 /// let line = &svr.fit(&kernel, 3, &[1.0, 4.0, 7.0], None, &Silent)?[0];
 /// let slope = line.beta[1] + 2.0 * line.beta[2];
 /// assert!((slope - 3.0).abs() < 1e-3 && (line.intercept - 1.0).abs() < 1e-3);
-/// # Ok::<(), bridged::math::Cancelled>(())
+/// # Ok::<(), bridged::Cancelled>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svr {

@@ -30,10 +30,10 @@ mod twin;
 use crate::limits::{BATCH, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
 use crate::nn::{Adam, Epochs, Record, in_bands, squared_error};
 use crate::prepare::{Centred, Prepared, Standard};
-use bridged::math::seed::Rng;
-use bridged::math::watch::Stage;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::Rng;
+use bridged::Stage;
 use bridged::settings::TOLERANCE;
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ const NAME: &str = "tnnr";
 /// A twin network whose differences are added to the outputs of the pairs.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Tnnr;
 ///
@@ -260,7 +260,7 @@ mod tests {
     use crate::nn::testing::{
         assert_same_bits_on_any_threads, assert_survives, problem, smallest_setting, test_error,
     };
-    use bridged::math::Silent;
+    use bridged::Silent;
 
     #[test]
     fn three_pairs_take_steps_that_lower_the_loss_and_beat_the_untrained_network() {

@@ -35,11 +35,11 @@ use crate::kernel::{Width, rbf};
 use crate::limits::{COUNT, NOT_NEGATIVE, POSITIVE, SHARE, check};
 use crate::prepare::{Centred, Paired, Standard};
 use crate::svr::{self, Svr};
-use bridged::math::linalg::{cholesky, solve_cholesky};
-use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
 use bridged::settings::Limits;
+use bridged::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
+use bridged_math::linalg::{cholesky, solve_cholesky};
+use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -50,7 +50,7 @@ const BLOCK: usize = 2048;
 /// ε-SVR with self-training; see the file's head for the steps.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Tsvr;
 ///

@@ -40,9 +40,9 @@ use crate::limits::{BATCH, BELOW_ONE, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS,
 use crate::nn::{Epochs, Mask, Record, distinct, gather, in_bands, resample};
 use crate::prepare::{Centred, Prepared, Standard};
 use bayes::Bayes;
-use bridged::math::watch::Stage;
-use bridged::math::{Matrix, MatrixRef, Seed, Watch};
+use bridged::Stage;
 use bridged::settings::Limits;
+use bridged::{Matrix, MatrixRef, Seed, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use loss::Belief;
 use member::{Batch, Member};
@@ -54,7 +54,7 @@ const NAME: &str = "ucvme";
 /// Two Bayesian networks with consistent uncertainty.
 ///
 /// ```
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 /// use bridged::{Method, Problem};
 /// use bridged_baselines::Ucvme;
 ///
@@ -247,7 +247,7 @@ mod tests {
     use crate::nn::testing::{
         assert_same_bits_on_any_threads, assert_survives, problem, smallest_setting, test_error,
     };
-    use bridged::math::Silent;
+    use bridged::Silent;
     use bridged::synth::Sample;
 
     fn train(max_iter: usize, s: &Sample) -> Fitted {

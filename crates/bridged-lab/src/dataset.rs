@@ -12,7 +12,7 @@
 
 use crate::LabError;
 use bridged::Direction;
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
 use bridged_io::ColumnData;
 use std::collections::HashMap;
 use std::path::Path;
@@ -102,7 +102,7 @@ impl Dataset {
     ///
     /// Seven groups are left for the scores where there are enough, and never fewer than half of
     /// them; a search has at least two.
-    pub fn split_groups(&self, seed: bridged::math::Seed) -> GroupSplit {
+    pub fn split_groups(&self, seed: bridged::Seed) -> GroupSplit {
         use rand::seq::SliceRandom;
         let all = self.group_names.len();
         let tuning = all.saturating_sub(7).max(2).min(all / 2);
@@ -140,7 +140,7 @@ fn numbered(cells: &[String]) -> (Vec<u32>, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     fn csv(text: &str) -> Result<Dataset, LabError> {
         let directory = tempfile::tempdir().unwrap();

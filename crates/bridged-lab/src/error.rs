@@ -1,7 +1,7 @@
 //! What can go wrong in a study, each with what to do about it.
 
+use bridged::Cancelled;
 use bridged::MethodError;
-use bridged::math::Cancelled;
 use bridged_io::TableError;
 use std::path::PathBuf;
 use thiserror::Error;

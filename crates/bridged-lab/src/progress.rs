@@ -1,6 +1,6 @@
 //! One stage over many fits: the stage counts those that are done, the fits only hear whether to stop.
 
-use bridged::math::{Cancelled, Event, Stage, Watch};
+use bridged::{Cancelled, Event, Stage, Watch};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

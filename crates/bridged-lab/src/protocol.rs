@@ -13,9 +13,9 @@
 mod division;
 
 use crate::{Dataset, LabError};
-use bridged::math::seed::Rng;
-use bridged::math::{Matrix, Seed};
+use bridged::Rng;
 use bridged::{Direction, MethodError, Predictor, Problem};
+use bridged::{Matrix, Seed};
 use division::Division;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};

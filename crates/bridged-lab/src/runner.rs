@@ -10,13 +10,13 @@ use crate::progress::Progress;
 use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_names};
 use crate::tune::Tuned;
 use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
-use bridged::math::distance::squared_distance;
-use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, Seed, Watch};
 use bridged::metrics::{
     self, Contingency, LabelledRows, Links, MetricError, Predictions, Rows, Score, Texts,
 };
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
+use bridged::{Matrix, Seed, Watch};
+use bridged_math::distance::squared_distance;
+use bridged_math::neighbors::Neighbors;
 use cpu_time::ThreadTime;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -3,8 +3,8 @@
 
 use crate::{Dataset, Draw, StudyCell};
 use bridged::Error;
-use bridged::math::{Matrix, MatrixRef};
 use bridged::scale::Scale;
+use bridged::{Matrix, MatrixRef};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::{Protocol, Setting};
     use bridged::Direction;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     #[test]
     fn every_pair_is_a_link_between_points_of_its_group() {

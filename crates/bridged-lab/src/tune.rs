@@ -11,9 +11,9 @@
 
 use crate::progress::Progress;
 use crate::{Dataset, Draw, Experiment, LabError, StudyCell};
-use bridged::math::{Matrix, Seed, Watch};
 use bridged::metrics::mse;
 use bridged::{Direction, Method, MethodError};
+use bridged::{Matrix, Seed, Watch};
 use bridged_baselines::BaselineSpec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -211,8 +211,8 @@ fn score(
 mod tests {
     use super::*;
     use crate::{Protocol, Setting};
-    use bridged::math::{Event, Silent};
     use bridged::synth::{Mixture, Pairs, Sizes, Weights};
+    use bridged::{Event, Silent};
     use std::ops::ControlFlow;
     use std::sync::Mutex;
 

@@ -1,7 +1,7 @@
 //! Arrays across the border: rows are borrowed on the way in and handed over on the way out.
 
 use bridged::cluster::NOISE;
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,

@@ -3,7 +3,7 @@
 use crate::arrays::{PairRows, Rows, array, pairs, view};
 use crate::host::Host;
 use crate::params;
-use bridged::math::Seed;
+use bridged::Seed;
 use bridged::{Method, Predictor, Problem};
 use numpy::PyArray2;
 use pyo3::prelude::*;

@@ -5,7 +5,7 @@ use crate::errors::Failure;
 use crate::host::Host;
 use crate::params;
 use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian};
-use bridged::math::{Matrix, Seed};
+use bridged::{Matrix, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@
 
 use crate::errors::Failure;
 use crate::pool;
-use bridged::math::{Event, Watch};
+use bridged::{Event, Watch};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@ use crate::arrays::{PairRows, Rows, array, from_labels, labels, pairs, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::{read, write};
-use bridged::math::Seed;
+use bridged::Seed;
 use bridged::{
     Ask, BridgedClustering, BridgedModel, Direction, Explanation, LinkRow, Names, Prediction,
     Problem, Side, Source, TextColumn,

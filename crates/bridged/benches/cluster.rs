@@ -5,8 +5,8 @@
 //! ```
 
 use bridged::cluster::{ClusterSpec, Clusterer};
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Seed, Silent};
 use divan::Bencher;
 
 const K: usize = 10;

@@ -4,9 +4,9 @@
 //! cargo bench -p bridged --bench persist
 //! ```
 
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
 use bridged::{BridgedClustering, BridgedModel, Problem};
+use bridged::{Seed, Silent};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use std::path::Path;

@@ -4,9 +4,9 @@
 //! cargo bench -p bridged --bench predict
 //! ```
 
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
 use bridged::{BridgedClustering, BridgedModel, Direction, Problem};
+use bridged::{Matrix, Seed, Silent};
 use divan::Bencher;
 
 fn main() {

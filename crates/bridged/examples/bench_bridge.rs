@@ -9,11 +9,11 @@
 //! and their ratio.
 
 use bridged::BridgedClustering;
+use bridged::Event;
 use bridged::Problem;
 use bridged::cluster::ClusterSpec;
-use bridged::math::watch::Event;
-use bridged::math::{Seed, Watch};
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Seed, Watch};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;

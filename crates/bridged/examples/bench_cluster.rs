@@ -20,8 +20,9 @@
 //! seconds. The caller thus decides when this program runs and when another does.
 
 use bridged::cluster::{AssignRule, ClusterSpec, Clusterer, Clustering, Metric};
-use bridged::math::distance::{nearest, product_transposed};
-use bridged::math::{Matrix, Seed, Silent, chunks};
+use bridged::{Matrix, Seed, Silent};
+use bridged_math::chunks;
+use bridged_math::distance::{nearest, product_transposed};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::error::Error;

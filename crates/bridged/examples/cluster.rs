@@ -5,8 +5,8 @@
 //! ```
 
 use bridged::cluster::{ClusterError, Clusterer, KMeans};
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Seed, Silent};
 
 fn main() -> Result<(), ClusterError> {
     let mixture = Mixture { classes: 4, ..Mixture::default() };

@@ -6,9 +6,9 @@
 //!
 //! The pools are synthetic: three hidden classes, and four known pairs of each.
 
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
 use bridged::{BridgedClustering, Direction, Problem};
+use bridged::{Seed, Silent};
 use std::error::Error;
 use std::path::PathBuf;
 

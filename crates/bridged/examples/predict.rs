@@ -6,9 +6,9 @@
 //!
 //! Fits and saves a small model first, so that it runs on its own.
 
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
 use bridged::{BridgedClustering, BridgedModel, Direction, Problem};
+use bridged::{Seed, Silent};
 use std::error::Error;
 use std::path::Path;
 

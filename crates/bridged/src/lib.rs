@@ -16,7 +16,7 @@
 //! is *no evidence*, a draw is *tied*, and both are visible in the model and in every prediction.
 //!
 //! ```
-//! use bridged::math::{Matrix, Seed, Silent};
+//! use bridged::{Matrix, Seed, Silent};
 //! use bridged::{BridgedClustering, Direction, Problem};
 //!
 //! // Two groups on each side; the groups of y are called 50 and 90.
@@ -70,7 +70,10 @@ pub mod settings;
 mod side;
 pub mod synth;
 
-pub use bridged_math as math;
+pub use bridged_math::seed::Rng;
+pub use bridged_math::{
+    Cancelled, Event, Matrix, MatrixRef, Scope, Seed, ShapeError, Silent, Stage, Watch,
+};
 pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
 pub use error::Error;
 pub use evaluate::{Agreement, Evaluation, Latent, Scores};

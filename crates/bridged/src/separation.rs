@@ -68,7 +68,7 @@ pub struct Separation {
 /// Rows labelled [`NOISE`] are left out.
 ///
 /// ```
-/// use bridged::math::Seed;
+/// use bridged::Seed;
 /// use bridged::separation::separation;
 /// use bridged::synth::{Mixture, Pairs, Sizes};
 /// let sizes = Sizes { x: 2000, y: 10, test: 0, pairs: Pairs::Stratified(1) };

@@ -45,7 +45,7 @@ pub enum Pairs {
 /// A distribution over (x, y, latent class).
 ///
 /// ```
-/// use bridged::math::Seed;
+/// use bridged::Seed;
 /// use bridged::synth::{Mixture, Pairs, Sizes};
 /// let mixture = Mixture { classes: 3, separation: 10.0, ..Mixture::default() };
 /// let sizes = Sizes { x: 120, y: 90, test: 30, pairs: Pairs::Stratified(2) };

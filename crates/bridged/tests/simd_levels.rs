@@ -8,8 +8,8 @@
 //! plain, and have the same bytes with AVX2 and AVX-512.
 
 use bridged::cluster::{AssignRule, ClusterSpec, Clusterer};
-use bridged::math::simd::{Level, VARIABLE};
-use bridged::math::{Matrix, Seed, Silent};
+use bridged::{Matrix, Seed, Silent};
+use bridged_math::simd::{Level, VARIABLE};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::process::Command;

@@ -13,9 +13,9 @@
 //! O((n_X + n_Y) k q) an iteration.
 
 use super::rows::Rows;
-use bridged::math::chunks::{map_blocks, map_blocks_mut};
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::{Cancelled, MatrixRef};
+use bridged::{Cancelled, MatrixRef};
+use bridged_math::chunks::{map_blocks, map_blocks_mut};
+use bridged_math::linalg::{Accum, View, par_product};
 
 /// The components of a side.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,7 +246,7 @@ mod tests {
     use super::super::rows::Units;
     use super::*;
     use bridged::Problem;
-    use bridged::math::{Matrix, Seed};
+    use bridged::{Matrix, Seed};
     use rand::RngExt;
     use serde_json::Value;
 

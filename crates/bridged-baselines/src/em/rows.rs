@@ -5,9 +5,9 @@
 //! z = V (x − m) / s,    V the first q principal components,   s² their mean variance
 //! ```
 
+use bridged::MatrixRef;
 use bridged::Problem;
-use bridged::math::MatrixRef;
-use bridged::math::linalg::pca;
+use bridged_math::linalg::pca;
 use rayon::prelude::*;
 
 /// The most principal components that `pca` takes by itself.
@@ -106,7 +106,7 @@ pub(crate) struct Rows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Matrix;
+    use bridged::Matrix;
 
     #[test]
     fn projected_pools_have_mean_zero_and_mean_variance_one_and_constant_ones_vanish() {

@@ -2,7 +2,7 @@
 
 use super::FixMatch;
 use crate::nn::{Mask, Mlp, Noise, Sharing, Tape};
-use bridged::math::seed::Rng;
+use bridged::Rng;
 
 /// Perturbs rows of standard scores.
 pub(super) struct Perturb<'a> {
@@ -105,7 +105,7 @@ fn moments(stacked: &[f32], len: usize, mean: &mut Vec<f32>, variance: &mut Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     #[test]
     fn a_strong_view_is_farther_off_and_has_masked_entries() {

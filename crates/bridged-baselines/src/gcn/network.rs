@@ -1,8 +1,8 @@
 //! The two layers, the part of the graph that their loss sees, and its gradient.
 
 use crate::nn::{Mlp, Real, Sparse, Tape, squared_error};
-use bridged::math::Matrix;
-use bridged::math::seed::Rng;
+use bridged::Matrix;
+use bridged::Rng;
 
 /// The two layers; their parameters follow one another in one vector.
 pub(super) struct Network {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::nn::Sharing;
     use crate::nn::testing::{assert_gradient, random};
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     #[test]
     fn gradients_agree_with_central_differences() {

@@ -3,9 +3,9 @@
 use crate::kernel::Width;
 use crate::nn::Sparse;
 use crate::prepare::Standard;
-use bridged::math::graph::Graph;
-use bridged::math::neighbors::Neighbors;
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
+use bridged_math::graph::Graph;
+use bridged_math::neighbors::Neighbors;
 
 /// The pool as a graph: its rows as standard scores, Â, and what unseen rows need to join it.
 pub(super) struct Nodes {
@@ -88,8 +88,8 @@ pub(super) fn gathered((edges, loops): &(Sparse, Vec<f32>), pool: &Matrix, own: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
-    use bridged::math::distance::squared_distance;
+    use bridged::Seed;
+    use bridged_math::distance::squared_distance;
     use rand::RngExt;
 
     fn nodes(n: usize, k: usize) -> Nodes {

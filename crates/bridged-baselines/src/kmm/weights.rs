@@ -14,8 +14,8 @@
 //! Huang, Smola, Gretton, Borgwardt & Schölkopf, "Correcting sample selection bias by unlabeled
 //! data", NIPS 2006, equations (5) and (6).
 
+use bridged::Cancelled;
 use bridged::MethodError;
-use bridged::math::Cancelled;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, SupportedConeT,
@@ -160,7 +160,7 @@ fn constraints(m: usize, limits: Limits) -> (CscMatrix<f64>, Vec<f64>, Vec<Suppo
 mod tests {
     use super::*;
     use crate::kernel::rbf;
-    use bridged::math::{Matrix, Seed};
+    use bridged::{Matrix, Seed};
     use proptest::prelude::*;
     use rand::RngExt;
     use serde_json::Value;

@@ -17,9 +17,9 @@
 
 use crate::kernel::rbf;
 use crate::subspace::times;
-use bridged::math::MatrixRef;
-use bridged::math::graph::Graph;
-use bridged::math::linalg::{
+use bridged::MatrixRef;
+use bridged_math::graph::Graph;
+use bridged_math::linalg::{
     Accum, NotPositiveDefinite, View, cholesky, par_product, solve_cholesky,
 };
 use rayon::prelude::*;
@@ -176,7 +176,7 @@ pub(crate) fn smooth(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::{Matrix, Seed};
+    use bridged::{Matrix, Seed};
     use rand::RngExt;
 
     /// The objective for one right-hand side, by plain loops over all pairs of rows.

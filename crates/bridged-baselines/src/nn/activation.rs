@@ -5,7 +5,7 @@
 //! draw, whose prediction of a row does not depend on the rows beside it.
 
 use super::Real;
-use bridged::math::seed::Rng;
+use bridged::Rng;
 use rand::RngExt;
 
 /// Whether the rows of a pass drop the same units.
@@ -83,7 +83,7 @@ pub fn relu_backward<T: Real>(after: &[T], d: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     #[test]
     fn a_mask_keeps_the_mean_and_drops_the_given_share() {

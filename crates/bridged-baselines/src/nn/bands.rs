@@ -3,7 +3,7 @@
 //! A matrix product may round differently for other shapes. Every band has the same shape, the last
 //! one filled up with zeros, so that a row's prediction is the same bits whatever is asked with it.
 
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
 use rayon::prelude::*;
 
 /// Rows of a band.

@@ -4,8 +4,8 @@
 //! never takes a step. So labelled rows are drawn with replacement, and unlabelled ones come by
 //! shuffled epochs that run on into one another: every batch is full.
 
-use bridged::math::MatrixRef;
-use bridged::math::seed::Rng;
+use bridged::MatrixRef;
+use bridged::Rng;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
@@ -65,7 +65,7 @@ pub fn gather(rows: MatrixRef<'_>, picked: &[usize], out: &mut Vec<f32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::{Matrix, Seed};
+    use bridged::{Matrix, Seed};
 
     #[test]
     fn distinct_rows_give_the_batch_back() {

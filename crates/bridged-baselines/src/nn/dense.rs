@@ -1,8 +1,8 @@
 //! A dense layer: out = x Wᵀ + b, with W (outputs, inputs) and b in one slice, as PyTorch's `Linear`.
 
 use super::Real;
-use bridged::math::linalg::{Accum, View, product};
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged_math::linalg::{Accum, View, product};
 use rand::RngExt;
 use rayon::prelude::*;
 
@@ -92,7 +92,7 @@ fn multiply<T: Real>((a, b): (View<'_, T>, View<'_, T>), rows: usize, accum: Acc
 mod tests {
     use super::super::testing::{assert_gradient, random};
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     const LAYER: Linear = Linear { inputs: 3, outputs: 2, at: 4 };
 

@@ -3,8 +3,8 @@
 use super::activation::{Mask, Sharing, relu, relu_backward};
 use super::bands::in_bands;
 use super::{Linear, Real};
-use bridged::math::seed::Rng;
-use bridged::math::{Matrix, MatrixRef};
+use bridged::Rng;
+use bridged::{Matrix, MatrixRef};
 
 /// The shape of a network: dense → ReLU → dropout → … → dense.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ impl Mlp {
 mod tests {
     use super::super::testing::{assert_gradient, random};
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     fn weighted_sum(net: &Mlp, params: &[f64], x: &[f64], masks: &[Mask<f64>], c: &[f64]) -> f64 {
         let mut tape = Tape { masks: masks.to_vec(), ..Tape::default() };

@@ -14,7 +14,7 @@
 //! Training is a loop of four lines:
 //!
 //! ```
-//! use bridged::math::Seed;
+//! use bridged::Seed;
 //! use bridged_baselines::nn::{Adam, Mlp, Tape, squared_error};
 //!
 //! let net = Mlp::new(&[2, 16, 1]);
@@ -60,7 +60,7 @@ pub use noise::Noise;
 pub use record::Record;
 pub use sparse::Sparse;
 
-use bridged::math::linalg::Scalar;
+use bridged_math::linalg::Scalar;
 use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};

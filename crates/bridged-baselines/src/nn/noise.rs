@@ -4,8 +4,8 @@
 //! random place (the noise table of Salimans et al. 2017). A deviate costs one addition instead of a
 //! logarithm; rows whose runs overlap share some of them, shifted.
 
-use bridged::math::Seed;
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged::Seed;
 use rand::RngExt;
 
 /// A table of standard normal deviates.

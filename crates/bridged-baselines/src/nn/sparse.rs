@@ -1,7 +1,7 @@
 //! A sparse matrix between dense layers: what a graph network propagates with.
 
 use super::Real;
-use bridged::math::chunks::map_blocks_mut;
+use bridged_math::chunks::map_blocks_mut;
 
 /// Compressed rows.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! What the tests of the neural methods share.
 
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
+use bridged::{Matrix, Seed, Silent};
 use bridged::{Method, Predictor, Problem};
 use rand::RngExt;
 

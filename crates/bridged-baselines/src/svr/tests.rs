@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::{Width, rbf};
-use bridged::math::{Event, Matrix, Seed, Silent};
+use bridged::{Event, Matrix, Seed, Silent};
 use proptest::prelude::*;
 use rand::RngExt;
 use serde_json::Value;

@@ -11,8 +11,8 @@
 //! round a loop or over all anchors, pass V once.
 
 use crate::nn::{Mlp, Real, Tape};
-use bridged::math::linalg::{Accum, View, product};
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged_math::linalg::{Accum, View, product};
 use rand::RngExt;
 
 /// The shape of a twin network; its parameters are one vector, V at the end.
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::nn::testing::{assert_gradient, random};
     use crate::nn::weighted_squared_error;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     const TWIN: (usize, usize, usize) = (3, 8, 2);
 

@@ -8,9 +8,9 @@
 //! that g defines is the barycentric one on the pool and extends it everywhere (the entropic map of
 //! Seguy et al. 2018 and Pooladian & Niles-Weed 2021). The weights b_j are part of g.
 
-use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::simd::{exp, vectorize};
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
+use bridged_math::linalg::{Accum, View, par_product};
+use bridged_math::simd::{exp, vectorize};
 use rayon::prelude::*;
 
 /// Outputs, their potentials, and how sharp the softmax is.

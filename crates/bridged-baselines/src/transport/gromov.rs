@@ -21,9 +21,9 @@
 //! gradient is kept, so that ε means the same.
 
 use crate::transport::sinkhorn::{Sinkhorn, Task};
+use bridged::Cancelled;
 use bridged::MethodError;
-use bridged::math::Cancelled;
-use bridged::math::linalg::{Accum, View, par_product};
+use bridged_math::linalg::{Accum, View, par_product};
 use rayon::prelude::*;
 
 /// The solver and its limits.

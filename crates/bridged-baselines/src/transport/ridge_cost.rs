@@ -10,9 +10,9 @@
 
 use crate::kernel::squared_distances;
 use crate::prepare::{Centred, Paired, Standard};
-use bridged::math::linalg::{Accum, View, cholesky, par_product, product, solve_cholesky};
-use bridged::math::{Matrix, MatrixRef};
+use bridged::{Matrix, MatrixRef};
 use bridged::{MethodError, Problem};
+use bridged_math::linalg::{Accum, View, cholesky, par_product, product, solve_cholesky};
 
 pub(crate) struct RidgeCost {
     standard: Standard,

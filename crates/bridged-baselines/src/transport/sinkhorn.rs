@@ -26,8 +26,8 @@
 mod scaling;
 
 use crate::limits::check;
+use bridged::Cancelled;
 use bridged::MethodError;
-use bridged::math::Cancelled;
 use bridged::settings::{BadParameter, ITERATIONS, Limits, Number, TOLERANCE};
 use rayon::prelude::*;
 use scaling::{Scaling, absorb};

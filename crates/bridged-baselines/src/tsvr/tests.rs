@@ -1,7 +1,7 @@
 //! What self-training does and does not do, scales, and bad input.
 
 use super::*;
-use bridged::math::Silent;
+use bridged::Silent;
 use rand::RngExt;
 
 /// Two groups of rows in four dimensions whose outputs differ, 40 rows, the first `s` of each

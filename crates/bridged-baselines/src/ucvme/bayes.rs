@@ -19,7 +19,7 @@
 
 use super::loss::{Belief, Rows};
 use crate::nn::{Linear, Mask, Real, Sharing, relu, relu_backward};
-use bridged::math::seed::Rng;
+use bridged::Rng;
 
 /// Z: variances stay between e^{−4} and e⁴ of those of the outputs.
 pub(super) const BOUND: f64 = 4.0;
@@ -217,7 +217,7 @@ fn add<T: Real>(to: &mut [T], from: &[T]) {
 mod tests {
     use super::*;
     use crate::nn::testing::{assert_gradient, random};
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     #[test]
     fn gradients_of_the_whole_loss_agree_with_central_differences() {

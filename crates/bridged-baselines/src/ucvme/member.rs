@@ -4,8 +4,8 @@ use super::Ucvme;
 use super::bayes::{Bayes, Pass};
 use super::loss::Belief;
 use crate::nn::{Adam, Mask};
-use bridged::math::Seed;
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged::Seed;
 
 /// A network and what its training remembers. It draws from streams of its own, so that both may run
 /// at the same time.

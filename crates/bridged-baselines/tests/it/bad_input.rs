@@ -1,7 +1,7 @@
 //! Poor data: a finite answer or an error that names the method, never NaN and never a panic.
 
 use crate::support::*;
-use bridged::math::Matrix;
+use bridged::Matrix;
 use bridged::{MethodError, Problem};
 use rayon::prelude::*;
 

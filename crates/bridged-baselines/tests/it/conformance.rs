@@ -1,9 +1,9 @@
 //! Every method of the list: the same promises.
 
 use crate::support::*;
-use bridged::math::{Matrix, Seed};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Matrix, Seed};
 use bridged::{Method, MethodError, Problem};
 use bridged_baselines::{BaselineSpec, Uses};
 

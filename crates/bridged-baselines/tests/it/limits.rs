@@ -2,9 +2,9 @@
 
 use crate::limit_cases::*;
 use crate::support::*;
-use bridged::math::{Seed, Silent};
 use bridged::settings::Check;
 use bridged::{Method, MethodError};
+use bridged::{Seed, Silent};
 use bridged_baselines::kernel::Width;
 use bridged_baselines::transport::sinkhorn::Eps;
 use bridged_baselines::*;

@@ -1,7 +1,7 @@
 //! Problems, predictors and watches that the tests share.
 
-use bridged::math::{Event, Matrix, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
+use bridged::{Event, Matrix, Seed, Silent, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
 use bridged_baselines::BaselineSpec;
 use std::ops::ControlFlow;

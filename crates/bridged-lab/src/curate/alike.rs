@@ -51,7 +51,7 @@ impl Near for Alike<'_> {
 mod tests {
     use super::*;
     use bridged::cluster::{Clusterer, Dbscan, Eps, Metric, dense_regions};
-    use bridged::math::{Seed, Silent};
+    use bridged::{Seed, Silent};
     use rand::RngExt;
 
     /// Rows of unit length around a few dozen patterns; every 50th is empty.

@@ -11,7 +11,7 @@
 use super::files::Delimited;
 use super::groups::{Group, by_name};
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
-use bridged::math::Watch;
+use bridged::Watch;
 use std::collections::HashSet;
 use std::path::PathBuf;
 

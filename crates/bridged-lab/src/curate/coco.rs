@@ -16,7 +16,7 @@ use super::files::json;
 use super::groups::by_name;
 use super::vectors::stem;
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
-use bridged::math::Watch;
+use bridged::Watch;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

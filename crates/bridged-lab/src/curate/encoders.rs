@@ -8,7 +8,7 @@
 //! A study takes another column by its key `x` or `y`; the draws stay the same.
 
 use super::{CurateError, VOCABULARY};
-use bridged::math::Matrix;
+use bridged::Matrix;
 use bridged_encode::kmer::{Kmers, Strand};
 use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use bridged_encode::{Encoder, lsa};

@@ -1,7 +1,7 @@
 //! What can be wrong with public files and vectors, each with what to do about it.
 
+use bridged::Cancelled;
 use bridged::cluster::ClusterError;
-use bridged::math::Cancelled;
 use bridged_io::TableError;
 use std::io;
 use std::path::{Path, PathBuf};

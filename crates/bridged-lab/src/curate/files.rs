@@ -4,7 +4,7 @@
 //! at any of them.
 
 use super::error::{CurateError, a_few};
-use bridged::math::{Stage, Watch};
+use bridged::{Stage, Watch};
 use csv::ByteRecord;
 use flate2::bufread::MultiGzDecoder;
 use serde::de::DeserializeOwned;
@@ -178,7 +178,7 @@ pub(super) fn json<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::{Event, Silent};
+    use bridged::{Event, Silent};
     use std::io::Write;
     use std::ops::ControlFlow;
 

@@ -14,7 +14,7 @@ use super::files::{bad_line, lines};
 use super::groups::{Density, Regions, number_names, top_words};
 use super::vectors::stem;
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
-use bridged::math::Watch;
+use bridged::Watch;
 use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

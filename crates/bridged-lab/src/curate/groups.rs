@@ -2,8 +2,8 @@
 
 use super::alike::Alike;
 use super::{CurateError, Selection};
+use bridged::Watch;
 use bridged::cluster::{ClusterError, NOISE, dense_regions};
-use bridged::math::Watch;
 use bridged_encode::sparse::Sparse;
 use bridged_encode::tfidf::Vocabulary;
 use rand::seq::SliceRandom;
@@ -226,7 +226,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Seed;
+    use bridged::Seed;
 
     fn selection() -> Selection {
         Selection {

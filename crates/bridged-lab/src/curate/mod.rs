@@ -39,7 +39,7 @@ pub use groups::Density;
 pub use vectors::Vectors;
 pub use wit::Wit;
 
-use bridged::math::{Matrix, Seed, Stage, Watch};
+use bridged::{Matrix, Seed, Stage, Watch};
 use bridged_encode::lsa;
 use bridged_encode::tfidf::{ENGLISH, Tfidf};
 use bridged_io::{Column, ColumnData, Table};

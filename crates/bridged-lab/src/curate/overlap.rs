@@ -75,7 +75,7 @@ pub fn divide(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Matrix;
+    use bridged::Matrix;
 
     #[test]
     fn every_class_shares_its_group_with_another() {

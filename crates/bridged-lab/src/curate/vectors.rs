@@ -5,7 +5,7 @@
 //! of a path, and without an ending; the combination that finds most rows is taken for all of them.
 
 use super::error::{CurateError, NoVectors, a_few};
-use bridged::math::MatrixRef;
+use bridged::MatrixRef;
 use bridged_io::Pool;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ pub(super) fn stem(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged::math::Matrix;
+    use bridged::Matrix;
 
     fn find(ids: &[&str], rows: &[[&str; 2]]) -> Result<Vec<usize>, String> {
         let pool = Pool {

@@ -16,7 +16,7 @@ use super::groups::{Density, Group, Regions, by_label, number_names};
 use super::vectors::{Keys, Vectors, last_part};
 use super::{CurateError, Curated, Draft, Record, Selection, Sides};
 use bridged::cluster::{Clusterer, Dbscan, Eps, Metric};
-use bridged::math::{Seed, Watch};
+use bridged::{Seed, Watch};
 use bridged_encode::tfidf::{ENGLISH, Tfidf, words};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@
 
 use super::{Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell};
 use crate::{Dataset, LabError};
-use bridged::math::Seed;
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged::Seed;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::collections::{HashMap, HashSet};

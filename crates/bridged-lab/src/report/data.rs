@@ -7,7 +7,7 @@ use crate::record::{Outcome, RunRecord, RunScores};
 use crate::stats::{Interval, Standings, bootstrap, standings};
 use crate::{Experiment, LabError, Pairing, Results, Setting, Sizes, SplitBy};
 use bridged::Direction;
-use bridged::math::Seed;
+use bridged::Seed;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 

@@ -9,7 +9,7 @@ use super::wins::{Interval, bootstrap, win_shares};
 use super::{friedman, holm, wilcoxon};
 use crate::StudyCell;
 use crate::record::{Outcome, RunRecord};
-use bridged::math::Seed;
+use bridged::Seed;
 use std::collections::HashMap;
 
 /// One line of the table.

@@ -4,8 +4,8 @@
 //! share rows, so an interval is taken over draws within cells: a bootstrap resamples the draws of
 //! every cell by themselves, and each cell keeps its weight.
 
-use bridged::math::Seed;
-use bridged::math::seed::Rng;
+use bridged::Rng;
+use bridged::Seed;
 use rand::RngExt;
 use rayon::prelude::*;
 

@@ -1,9 +1,9 @@
 //! The posterior bridge on real data: balls hold what they promise, and surer rows are better.
 
-use bridged::math::Silent;
-use bridged::math::distance::squared_distance;
+use bridged::Silent;
 use bridged::{Ask, BridgedModel, Direction};
 use bridged_lab::{Contender, Dataset, Draw, Protocol, Setting, StudyCell, TestRows};
+use bridged_math::distance::squared_distance;
 use std::path::{Path, PathBuf};
 
 /// A data set of the development data, if they are there.
@@ -31,7 +31,7 @@ fn fits(data: &Dataset, protocol: &Protocol, direction: Direction) -> Vec<(Bridg
         panic!("it is a variant")
     };
     let Contender::Bridged(method) = Contender::Bridged(method).with_k(5) else { unreachable!() };
-    let seed = bridged::math::Seed(11);
+    let seed = bridged::Seed(11);
     (0..16)
         .map(|run| {
             let draw = protocol.draw(data, &groups, cell, seed.nth(run)).unwrap();

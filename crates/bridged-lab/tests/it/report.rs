@@ -1,7 +1,7 @@
 //! The page of a study: whole, self-contained, and without errors in a real browser.
 
-use bridged::math::{Seed, Silent};
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Seed, Silent};
 use bridged_lab::results::{Folder, Made};
 use bridged_lab::{Dataset, Experiment, Report, Results, Runner};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A study that is stopped and goes on gives the runs of one that was not.
 
-use bridged::math::{Event, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sizes};
+use bridged::{Event, Seed, Silent, Watch};
 use bridged_lab::record::{self, Outcome, RunKey, RunLog, RunRecord};
 use bridged_lab::tune::{self, Tuned};
 use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use bridged::cluster::{Agglomerative, Clusterer, Linkage};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// // A chain with one wider gap at its end: single linkage follows the chain.
 /// let x = Matrix::from_rows(&[[0.0], [1.0], [2.1], [3.0], [4.2], [5.0], [6.5]]);

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// ```
 /// use bridged::cluster::{BalancedKMeans, Clusterer};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// // Plain k-means would leave the last row alone.
 /// let x = Matrix::from_rows(&[[0.0], [1.0], [2.0], [50.0]]);

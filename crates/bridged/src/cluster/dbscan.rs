@@ -29,7 +29,7 @@ use std::ops::Range;
 ///
 /// ```
 /// use bridged::cluster::{Clusterer, Dbscan, Eps, NOISE};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// let x = Matrix::from_rows(&[[0.0], [0.1], [0.2], [7.0], [7.1], [7.2], [50.0]]);
 /// let dbscan = Dbscan { eps: Eps::Distance(0.15), min_samples: 2, ..Dbscan::default() };

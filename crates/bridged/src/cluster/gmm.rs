@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use bridged::cluster::{Clusterer, GaussianMixture};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// // A narrow cluster beside a wide one: 3 is nearer to the mean of the first, yet out of its reach.
 /// let x = Matrix::from_fn(60, 1, |i, _| if i < 30 { i as f32 * 0.01 } else { i as f32 - 28.0 });

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// ```
 /// use bridged::cluster::{Clusterer, KMeans};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// let x = Matrix::from_rows(&[[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]]);
 /// let clustering = KMeans { k: 2, ..KMeans::default() }.fit(x.view(), Seed(0), &Silent)?;

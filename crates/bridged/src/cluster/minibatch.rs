@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use bridged::cluster::{Clusterer, MiniBatchKMeans};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// let x = Matrix::from_fn(3000, 1, |i, _| (i % 3) as f32 * 10.0 + (i % 7) as f32 * 0.1);
 /// let spec = MiniBatchKMeans { k: 3, ..MiniBatchKMeans::default() };

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use bridged::cluster::{Clusterer, Spectral};
-/// use bridged::math::{Matrix, Seed, Silent};
+/// use bridged::{Matrix, Seed, Silent};
 ///
 /// // Two rings, one inside the other, which no straight line separates.
 /// let x = Matrix::from_fn(80, 2, |i, c| {

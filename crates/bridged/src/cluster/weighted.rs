@@ -23,7 +23,7 @@ impl KMeans {
     ///
     /// ```
     /// use bridged::cluster::KMeans;
-    /// use bridged::math::{Matrix, Seed, Silent};
+    /// use bridged::{Matrix, Seed, Silent};
     ///
     /// let x = Matrix::from_rows(&[[0.0], [1.0], [9.0]]);
     /// let one = KMeans { k: 1, ..KMeans::default() };

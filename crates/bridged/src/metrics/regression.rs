@@ -55,7 +55,7 @@ pub struct Regression {
 /// All errors of `predicted` against `truth`, both (n, d).
 ///
 /// ```
-/// use bridged::math::Matrix;
+/// use bridged::Matrix;
 /// use bridged::metrics::{Rows, regression};
 /// let truth = Matrix::from_rows(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// let predicted = Matrix::from_rows(&[[1.0, 2.0], [3.0, 6.0], [f32::NAN, f32::NAN]]);

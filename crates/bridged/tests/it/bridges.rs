@@ -5,11 +5,11 @@ use crate::support::*;
 use Direction::{Forward, Reverse};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, PairVote, Reading, Votes};
 use bridged::cluster::NOISE;
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::{
     BridgedClustering, BridgedModel, Direction, Prediction, Preset, Problem, Source, Status,
     Uncovered,
 };
+use bridged::{Matrix, Seed, Silent};
 
 /// A pool of groups on a line: group g is `sizes[g]` rows around `centres[g]`, whose first row is
 /// exactly the mean of the group (offsets are 0, +1, −1, +2, −2, …).

@@ -2,9 +2,9 @@
 
 use crate::support::*;
 use bridged::cluster::{ClusterError, ClusterSpec, Clusterer, Clustering, NOISE};
-use bridged::math::distance::squared_distance;
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::ami;
+use bridged::{Matrix, Seed, Silent};
+use bridged_math::distance::squared_distance;
 use std::collections::BTreeMap;
 
 /// Labels, sizes, centroids and inertia belong to each other.

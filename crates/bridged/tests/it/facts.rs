@@ -4,10 +4,10 @@
 use crate::support::*;
 use bridged::bridge::LinkStatus;
 use bridged::cluster::{ClusterSpec, Clusterer};
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::{LabelledRows, bridging};
 use bridged::synth::{Mixture, Pairs};
 use bridged::{BridgedClustering, Direction, PairRows, Preset, Problem, Source, Status};
+use bridged::{Matrix, Seed, Silent};
 
 /// Three groups of five rows on each side, at 0, 100 and 200 (x) and 0, 1000 and 2000 (y).
 fn three_groups() -> (Matrix, Matrix) {

@@ -4,9 +4,9 @@ use crate::limit_cases::*;
 use crate::support::*;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::{ClusterSpec, Clusterer};
-use bridged::math::{Seed, Silent};
 use bridged::settings::{BadParameter, Check, Keys, Limits, Named, SettingsError};
 use bridged::{BridgedClustering, Preset, Problem, Refine};
+use bridged::{Seed, Silent};
 use serde::{Deserialize, Serialize};
 
 fn clusterings() -> impl Iterator<Item = ClusterSpec> {

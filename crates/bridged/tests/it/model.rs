@@ -3,11 +3,11 @@
 use crate::support::*;
 use bridged::bridge::{BridgeSpec, LinkStatus};
 use bridged::cluster::NOISE;
-use bridged::math::distance::squared_distance;
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::scale::Scale;
 use bridged::synth::{Mixture, Pairs, Sample};
+use bridged::{Matrix, Seed, Silent};
+use bridged_math::distance::squared_distance;
 
 use bridged::{
     Alpha, Anchor, Ask, BridgedClustering, BridgedModel, Direction, Error, LeaveOneOut, LocalMap,

@@ -2,13 +2,13 @@
 
 use crate::support::*;
 use bridged::bridge::BridgeSpec;
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::scale::Scale;
 use bridged::synth::{Mixture, Pairs};
 use bridged::{
     Alpha, Ask, BridgedClustering, BridgedModel, Direction, Error, KeepRows, MODEL_VERSION, Names,
     Pool, Preset, Problem, Refine, RefineKind, TextColumn,
 };
+use bridged::{Matrix, Seed, Silent};
 use rand::RngExt;
 use rayon::prelude::*;
 use std::collections::HashMap;

@@ -3,10 +3,10 @@
 use crate::support::{fit_sample, on_threads};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, Posterior, Reading};
 use bridged::cluster::ClusterSpec;
-use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
 use bridged::{Ask, BridgedClustering, BridgedModel, Direction, Preset, Problem};
+use bridged::{Matrix, Seed, Silent};
 
 fn sample(separation: f64, pairs: Pairs, seed: u64) -> Sample {
     let mixture = Mixture { classes: 4, dim_x: 12, dim_y: 7, separation, ..Mixture::default() };
@@ -119,7 +119,7 @@ fn blurred_fits(fits: u64) -> Vec<(BridgedModel, Sample)> {
 }
 
 fn squared_error(a: &[f32], b: &[f32]) -> f64 {
-    bridged::math::distance::squared_distance(a, b)
+    bridged_math::distance::squared_distance(a, b)
 }
 
 #[test]

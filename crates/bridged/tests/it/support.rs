@@ -1,10 +1,10 @@
 //! Data, specs and watches that the tests share. All data are synthetic and seeded.
 
+use bridged::Rng;
 use bridged::cluster::{ClusterSpec, Clusterer, Clustering};
-use bridged::math::seed::Rng;
-use bridged::math::{Event, Matrix, Seed, Silent, Watch};
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
 use bridged::{BridgedClustering, BridgedModel, Preset, Problem, SideSpec};
+use bridged::{Event, Matrix, Seed, Silent, Watch};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::collections::BTreeSet;

@@ -2,8 +2,8 @@
 //! where it is meant, and more pairs give better bridges.
 
 use crate::support::*;
+use bridged::Seed;
 use bridged::bridge::BridgeSpec;
-use bridged::math::Seed;
 use bridged::metrics::{misclustering, mse};
 use bridged::separation::{majority_is_right, pair_is_right, separation};
 use bridged::synth::{Mixture, Pairs};

@@ -1,7 +1,7 @@
 //! The state of Sinkhorn's iteration: scalings around absorbed potentials, in bands of rows.
 
 use super::Task;
-use bridged::math::simd::{exp, vectorize};
+use bridged_math::simd::{exp, vectorize};
 use rayon::prelude::*;
 
 /// Scalings stay between the inverse of this and this.

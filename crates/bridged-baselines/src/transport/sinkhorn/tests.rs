@@ -2,8 +2,8 @@
 
 use super::golden::{agree, golden, numbers};
 use super::*;
-use bridged::math::Seed;
-use bridged::math::assignment::{Goal, assign};
+use bridged::Seed;
+use bridged_math::assignment::{Goal, assign};
 use proptest::prelude::*;
 use rand::RngExt;
 
