@@ -339,6 +339,9 @@ mod tests {
         let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
         let error = |m: FixMatch| m.train(problem, Seed(0), &Silent).err().unwrap().to_string();
         assert!(error(FixMatch { views: 1, ..FixMatch::default() }).contains("`views`"));
-        assert!(error(FixMatch { lr: 1e30, ..FixMatch::default() }).contains("smaller `lr`"));
+        assert!(error(FixMatch { lr: 1e30, ..FixMatch::default() }).contains("`lr` must be"));
+        // Every step multiplies the weights by −10¹².
+        let diverging = FixMatch { lr: 1e3, weight_decay: 1e9, ..FixMatch::default() };
+        assert!(error(diverging).contains("smaller `lr`"));
     }
 }

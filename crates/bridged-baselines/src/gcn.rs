@@ -268,6 +268,6 @@ mod tests {
         let problem = Problem::new(sample.x.view(), sample.y.view(), &sample.pairs);
         let error = |m: Gcn| m.train(problem, Seed(0), &Silent).err().unwrap().to_string();
         assert!(error(Gcn { dropout: 1.0, ..Gcn::default() }).contains("`dropout`"));
-        assert!(error(Gcn { lr: 1e30, ..Gcn::default() }).contains("smaller `lr`"));
+        assert!(error(Gcn { lr: 1e30, ..Gcn::default() }).contains("`lr` must be"));
     }
 }
