@@ -9,7 +9,7 @@
 //! Seguy et al. 2018 and Pooladian & Niles-Weed 2021). The weights b_j are part of g.
 
 use bridged::math::linalg::{Accum, View, par_product};
-use bridged::math::simd::{exp, vectorize};
+use bridged::math::simd::{exp, vectorize_wide};
 use bridged::math::{Matrix, MatrixRef};
 use rayon::prelude::*;
 
@@ -58,7 +58,7 @@ pub(crate) fn in_full_bands(
 
 /// From costs to weights that sum to 1.
 fn softmax(row: &mut [f64], g: &[f64], inverse: f64) {
-    vectorize(
+    vectorize_wide(
         #[inline(always)]
         || {
             let mut best = f64::NEG_INFINITY;
