@@ -13,8 +13,8 @@ pub(crate) const NOT_NEGATIVE: Limits = Limits::From(0.0, 1e9);
 pub(crate) const SHARE: Limits = Limits::From(0.0, 1.0);
 /// A share that leaves something over, so that what is left can be scaled up again.
 pub(crate) const BELOW_ONE: Limits = Limits::From(0.0, 0.999_999);
-/// Adam's step size; one that is too large is told by the training itself.
-pub(crate) const LEARNING_RATE: Limits = Limits::Above(0.0, 1e30);
+/// Adam's step size.
+pub(crate) const LEARNING_RATE: Limits = Limits::Above(0.0, 1e3);
 /// Gradient steps; 0 leaves a network as it was drawn.
 pub(crate) const STEPS: Limits = Limits::at_least(0);
 /// Units of a hidden layer: two such layers of the most still fit into memory.

@@ -1,6 +1,6 @@
 //! Exponentials of many numbers at every level.
 
-use bridged_math::simd::{Kernel, LANES, Lanes, Level, dispatch_at, exp, vectorize};
+use bridged_math::simd::{Kernel, LANES, Lanes, Level, dispatch_at, exp, vectorize_wide};
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -36,7 +36,7 @@ fn of_1024_f64(bencher: Bencher) {
     bencher.bench_local(|| {
         x.iter_mut().enumerate().for_each(|(i, v)| *v = -0.01 * i as f64);
         let x = black_box(&mut x);
-        vectorize(
+        vectorize_wide(
             #[inline(always)]
             || x.iter_mut().for_each(|v| *v = exp(*v)),
         );

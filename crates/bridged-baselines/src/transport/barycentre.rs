@@ -10,7 +10,7 @@
 
 use bridged::{Matrix, MatrixRef};
 use bridged_math::linalg::{Accum, View, par_product};
-use bridged_math::simd::{exp, vectorize};
+use bridged_math::simd::{exp, vectorize_wide};
 use rayon::prelude::*;
 
 /// Outputs, their potentials, and how sharp the softmax is.
@@ -58,7 +58,7 @@ pub(crate) fn in_full_bands(
 
 /// From costs to weights that sum to 1.
 fn softmax(row: &mut [f64], g: &[f64], inverse: f64) {
-    vectorize(
+    vectorize_wide(
         #[inline(always)]
         || {
             let mut best = f64::NEG_INFINITY;

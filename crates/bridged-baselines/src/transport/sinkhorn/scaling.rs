@@ -1,7 +1,7 @@
 //! The state of Sinkhorn's iteration: scalings around absorbed potentials, in bands of rows.
 
 use super::Task;
-use bridged_math::simd::{exp, vectorize};
+use bridged_math::simd::{exp, vectorize, vectorize_wide};
 use rayon::prelude::*;
 
 /// Scalings stay between the inverse of this and this.
@@ -174,7 +174,7 @@ fn scale_rows(kernel: &[f64], a: &[f64], v: &[f64], u: &mut [f64], w: &mut [f64]
 
 /// K = exp((f + g − C) · inverse) of a band.
 fn fill_rows(kernel: &mut [f64], cost: &[f64], f: &[f64], g: &[f64], inverse: f64) {
-    vectorize(
+    vectorize_wide(
         #[inline(always)]
         || {
             let rows = kernel.chunks_exact_mut(g.len()).zip(cost.chunks_exact(g.len()));
