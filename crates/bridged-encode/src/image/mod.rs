@@ -55,8 +55,11 @@ pub struct Architecture {
     /// Its name in the list of encoders.
     pub name: &'static str,
     /// Takes its weights out of a checkpoint; shape details and preset follow from whose names they have.
-    pub build: fn(&mut Weights, Output) -> Result<(Box<dyn Network>, Preset), EncodeError>,
+    pub build: fn(&mut Weights, Output) -> Result<Built, EncodeError>,
 }
+
+/// A network, and how its pictures are prepared.
+pub type Built = (Box<dyn Network>, Preset);
 
 /// The options of every network, in the list of encoders.
 pub(crate) const OPTIONS: &[EncoderOption] = &[
