@@ -2,6 +2,7 @@
 
 use crate::support::{fit_sample, on_threads};
 use bridged::bridge::{BridgeRule, LinkStatus, Reading};
+#[cfg(feature = "persist")]
 use bridged::cluster::ClusterSpec;
 use bridged::math::{Matrix, Seed, Silent};
 use bridged::metrics::mse;
