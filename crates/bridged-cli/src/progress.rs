@@ -21,10 +21,6 @@ pub fn was_stopped() -> bool {
 }
 
 /// What is kept of work that was stopped, and how it goes on.
-#[cfg_attr(
-    not(any(feature = "encode", feature = "lab")),
-    expect(dead_code, reason = "only encoders and studies keep what is done")
-)]
 #[derive(Debug)]
 pub struct Kept(pub String);
 

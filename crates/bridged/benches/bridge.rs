@@ -40,5 +40,5 @@ fn posterior_links_with_every_pair_held_out(bencher: Bencher, k: u32) {
 #[divan::bench(args = [7, 50, 200])]
 fn majority_links(bencher: Bencher, k: u32) {
     let votes = votes(k);
-    bencher.bench(|| Majority::default().link(&votes));
+    bencher.bench(|| Majority.link(&votes));
 }

@@ -88,6 +88,7 @@ impl Spread {
     }
 
     /// A side of which nothing is known: hard memberships, means as they are.
+    #[cfg(any(feature = "persist", test))]
     pub(crate) fn none(k: usize) -> Self {
         Self { variance: 0.0, within: 0.0, shrink: vec![1.0; k] }
     }
