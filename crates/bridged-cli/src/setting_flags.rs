@@ -297,7 +297,7 @@ mod tests {
         let error = |args: &[&str]| parse(args).unwrap_err().to_string();
         assert_eq!(
             error(&["-k", "3", "--restarts", "0"]),
-            "--restarts: `cluster.restarts` must be a whole number from 1 to 10000, got 0"
+            "--restarts: `cluster.restarts` must be a whole number from 1 to 1000000, got 0"
         );
         assert_eq!(
             error(&["-k", "3", "--set", "bridge.prior=-5"]),

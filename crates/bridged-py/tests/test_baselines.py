@@ -62,10 +62,10 @@ def test_a_nested_parameter_is_the_core_s(task):
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (baselines.EOT(eps=-1.0), "eot: `eps` must be"),
-        (baselines.KNN(k=0), "knn: `k` must be"),
-        (baselines.Ridge(pca="some"), "`pca` of `ridge`: unknown variant `some`"),
-        (baselines.LapRLS(lam=0.0), "laprls: `lam` must be"),
+        (baselines.EOT(eps=-1.0), "`eps` must be above 0"),
+        (baselines.KNN(k=0), "`k` must be a whole number of at least 1, got 0"),
+        (baselines.Ridge(pca="some"), "`pca` must be a whole number of at least 1, or .*, got some"),
+        (baselines.LapRLS(lam=0.0), "`lam` must be above 0"),
     ],
 )
 def test_a_bad_parameter_is_refused_in_a_sentence(task, model, sentence):

@@ -178,12 +178,12 @@ def test_nothing_can_be_asked_before_a_fit(cls):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"n_clusters": 500}, r"`k` must be between 1 and 120 \(the number of rows\), got 500"),
-        ({"n_clusters": 0}, "`k` must be between"),
-        ({"n_clusters": -3}, "`k` of `kmeans`: invalid value: integer `-3`"),
-        ({"n_clusters": "many"}, "`k` of `kmeans`: invalid type"),
-        ({"max_iter": 2.5}, "`max_iter` of `kmeans`"),
-        ({"metric": "manhattan"}, "`metric` of `kmeans`: unknown variant `manhattan`"),
+        ({"n_clusters": 500}, r"`n_clusters` must be between 1 and 120 \(the number of rows\), got 500"),
+        ({"n_clusters": 0}, "`n_clusters` must be a whole number of at least 1, got 0"),
+        ({"n_clusters": -3}, "`n_clusters` must be a whole number of at least 1, got -3"),
+        ({"n_clusters": "many"}, "`n_clusters` must be a whole number of at least 1, got many"),
+        ({"max_iter": 2.5}, "`max_iter` must be a whole number of at least 1, got 2.5"),
+        ({"metric": "manhattan"}, "`metric` must be euclidean or cosine, got manhattan"),
         ({"init": np.zeros((2, 2))}, "initial centroids are 2 × 2"),
         ({"init": np.zeros(3)}, "initial centroids must be"),
         ({"tol": float("nan")}, "KMeans"),

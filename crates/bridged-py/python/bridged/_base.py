@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import numbers
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,20 @@ def matrix(values) -> dict:
     if values.ndim != 2:
         raise ValueError(f"initial centroids must be (n_clusters, n_features); got {values.shape}")
     return {"rows": values.shape[0], "cols": values.shape[1], "data": values.ravel().tolist()}
+
+
+@contextmanager
+def in_words_of(arguments: dict[str, str]):
+    """Errors of the core with the arguments that its keys stand for: argument → key."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        for name, key in arguments.items():
+            message = message.replace(f"`{key}`", f"`{name}`")
+        if message == str(error):
+            raise
+        raise type(error)(message) from None
 
 
 class Runs:

@@ -8,17 +8,17 @@ _ALL = json.loads(_native.catalogue())
 
 
 def catalogue() -> dict[str, dict[str, str]]:
-    """Every clustering, bridge, baseline and metric with what it is: ``bridged list``.
+    """Every clustering, bridge, baseline, metric and preset with what it is: ``bridged list``.
 
     Examples
     --------
     >>> import bridged
     >>> sorted(bridged.catalogue())
-    ['baselines', 'bridges', 'clusterings', 'metrics']
+    ['baselines', 'bridges', 'clusterings', 'metrics', 'presets']
     >>> bridged.catalogue()["bridges"]["majority"]
     "the output cluster with the most pairs (the paper's rule)"
     """
-    kinds = ("clusterings", "bridges", "baselines", "metrics")
+    kinds = ("clusterings", "bridges", "baselines", "metrics", "presets")
     return {kind: {e["name"]: e["about"] for e in _ALL[kind]} for kind in kinds}
 
 

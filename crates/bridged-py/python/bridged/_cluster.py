@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import as_rows, as_table
-from ._base import Runs
+from ._base import CORE_NAME, Runs, in_words_of
 from ._native import Clustering
 from ._types import Descent, Floats, Init, Labels, Metric, Progress, Rows, Seed
 
@@ -95,7 +95,8 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         least = 1 if getattr(self, "n_clusters", getattr(self, "min_samples", 1)) == 1 else 2
         rows = self._rows(X, reset=True, min_rows=least)
         spec = (self._method, self._settings())
-        self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
+        with in_words_of(CORE_NAME):
+            self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
         self.labels_ = found["labels"]
         self.cluster_centers_ = found["centroids"]
         self.sizes_ = found["sizes"]

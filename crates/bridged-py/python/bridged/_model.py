@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
 from ._arrays import as_known
-from ._base import CORE_NAME, Runs, to_json
+from ._base import CORE_NAME, Runs, in_words_of, to_json
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
 from ._prediction import Neighbors, Prediction
@@ -351,10 +351,11 @@ class BridgedClustering(Runs, BaseEstimator):
             value = getattr(self, name)
             if value is not None:
                 changes[key] = _as_key(name, value)
-        try:
-            return _native.settings(self.preset, to_json(changes))
-        except (TypeError, ValueError) as error:
-            raise ValueError(_in_words_of_arguments(str(error))) from None
+        with in_words_of(KEYS):
+            try:
+                return _native.settings(self.preset, to_json(changes))
+            except TypeError as error:
+                raise ValueError(str(error)) from None
 
 
 #: The arguments of the constructor, and the keys of the core that they set.
@@ -389,13 +390,6 @@ def _as_key(name, value):
     if name == "keep_rows" and not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`keep_rows` must be True or False, got {value!r}")
     return value
-
-
-def _in_words_of_arguments(message: str) -> str:
-    """An error of the core with the arguments that its keys stand for."""
-    for name, key in KEYS.items():
-        message = message.replace(f"`{key}`", f"`{name}`")
-    return message
 
 
 def load(path: str | os.PathLike[str]) -> BridgedClustering:

@@ -154,7 +154,7 @@ macro_rules! limits {
 }
 
 /// Runs of an algorithm from different starts.
-pub const RESTARTS: Limits = Limits::Whole(1, 10_000);
+pub const RESTARTS: Limits = Limits::Whole(1, 1_000_000);
 /// Iterations of one run.
 pub const ITERATIONS: Limits = Limits::at_least(1);
 /// A tolerance relative to the spread of the data.

@@ -393,7 +393,14 @@ where
     }
     known.insert(name.to_string(), value.clone());
     serde_json::from_value(tree).map_err(|error| {
-        let need = limits.map_or_else(|| needed(&error), |l| l.to_string());
+        let need = match limits {
+            // A word that should have been a number, or one of some words.
+            Some(limits) if value.is_string() && named_words(&error) => {
+                format!("{limits}, or {}", needed(&error))
+            }
+            Some(limits) => limits.to_string(),
+            None => needed(&error),
+        };
         BadParameter::new(key, need, text(value)).into()
     })
 }
@@ -411,6 +418,11 @@ fn needed(error: &serde_json::Error) -> String {
         Some((_, expected)) => expected.replace('`', ""),
         None => format!("something else ({said})"),
     }
+}
+
+/// Whether serde names the words that could have stood there.
+fn named_words(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("unknown variant")
 }
 
 /// A value as the user wrote it: words without quotes.
@@ -588,11 +600,11 @@ mod tests {
             ("x.cluster.tol=-1", "`x.cluster.tol` must be between 0 and 1e6, got -1"),
             (
                 "cluster.restarts=0",
-                "`cluster.restarts` must be a whole number from 1 to 10000, got 0",
+                "`cluster.restarts` must be a whole number from 1 to 1000000, got 0",
             ),
             (
                 "cluster.restarts=4000000000",
-                "`cluster.restarts` must be a whole number from 1 to 10000, got 4000000000",
+                "`cluster.restarts` must be a whole number from 1 to 1000000, got 4000000000",
             ),
             (
                 "cluster.max_iter=0",
