@@ -71,6 +71,7 @@ fn sections() -> Vec<Section> {
     vec![
         Section { title: "clusterings", entries: listed(ClusterSpec::ALL) },
         Section { title: "bridges", entries: listed(BridgeSpec::ALL) },
+        Section { title: "presets", entries: listed(&Preset::ALL) },
         #[cfg(feature = "lab")]
         Section { title: "baselines", entries: baselines() },
         Section {
