@@ -4,6 +4,7 @@ use crate::printer::{Align, Grid, bold};
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
+use bridged::settings::Preset;
 #[cfg(feature = "lab")]
 use bridged_baselines::{BaselineSpec, Uses};
 use serde_json::{Value, json};
