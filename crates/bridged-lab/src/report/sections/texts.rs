@@ -58,5 +58,5 @@ fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
     }
     let legend = (0..4).map(|i| (Colour::nth(i), format!("{} pairs a group", i + 1))).collect();
     let caption = format!("{name} by the number of pairs a group, with 95 % intervals.");
-    (!panels.is_empty()).then(|| Figure { caption, legend, panels, table })
+    (!panels.is_empty()).then_some(Figure { caption, legend, panels, table })
 }
