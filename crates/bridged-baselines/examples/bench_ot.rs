@@ -6,7 +6,7 @@
 //!
 //! | `work` | `costs` | what is timed |
 //! |---|---|---|
-//! | `sinkhorn` | C (n, m) | so many iterations between uniform weights, and the plan |
+//! | `sinkhorn` | C (n, m) | this many iterations between uniform weights, and the plan |
 //! | `gromov` | C1 (n, n), C2 (m, m) | `iterations` outer ones, each with `inner` of Sinkhorn at most, down to `tol` |
 //! | `fit` | x (n, `cols[0]`), y (m, `cols[1]`), f32 | a baseline by `spec`, with `pairs`, and the prediction of its pool |
 //!

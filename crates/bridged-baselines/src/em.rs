@@ -34,8 +34,8 @@ use bridged::cluster::{Clusterer, KMeans};
 use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem};
-use model::{Gaussians, Limits, Model, Run, normalise, values};
-use rows::{Axes, Rows, Units};
+use model::{EmRun, Gaussians, Limits, Model, normalise, values};
+use rows::{Axes, UnitRows, Units};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -146,8 +146,8 @@ impl Method for Em {
         let (axes, axes_y) = (Axes::fit(problem.x, self.pca), Axes::fit(problem.y, self.pca));
         let (data_x, data_y) = (axes.apply(problem.x), axes_y.apply(problem.y));
         let units = Units::of(problem);
-        let x = Rows { data: &data_x, q: axes.q, unit: &units.of_x };
-        let y = Rows { data: &data_y, q: axes_y.q, unit: &units.of_y };
+        let x = UnitRows { data: &data_x, q: axes.q, unit: &units.of_x };
+        let y = UnitRows { data: &data_y, q: axes_y.q, unit: &units.of_y };
         let joined = Matrix::from_fn(pairs, x.q + y.q, |i, c| {
             let (row_x, row_y) = problem.pairs.get(i);
             let value =
@@ -163,7 +163,7 @@ impl Method for Em {
             NAME,
             Some(tried.clone().count() as u64 * u64::from(self.max_iter)),
         )?;
-        let mut best: Option<(f64, Run)> = None;
+        let mut best: Option<(f64, EmRun)> = None;
         for (done, k) in tried.enumerate() {
             let seed = seed.child(NAME).nth(k);
             let start = self.start(joined.view(), &x, &y, k, seed);
@@ -180,7 +180,7 @@ impl Method for Em {
                 best = Some((bic, run));
             }
         }
-        let (_, Run { model, posterior }) = best.expect("at least one number of components");
+        let (_, EmRun { model, posterior }) = best.expect("at least one number of components");
         let k = model.log_weights.len();
         let posteriors = units
             .of_x
@@ -201,8 +201,8 @@ impl Em {
     fn start(
         &self,
         joined: MatrixRef<'_>,
-        x: &Rows<'_>,
-        y: &Rows<'_>,
+        x: &UnitRows<'_>,
+        y: &UnitRows<'_>,
         k: usize,
         seed: Seed,
     ) -> Model {

@@ -158,7 +158,7 @@ impl FixMatch {
         grid
     }
 
-    /// λ after so many epochs.
+    /// λ after this many epochs.
     fn lambda(&self, epoch: f64) -> f64 {
         let ahead = match self.rampup_length {
             0 => 0.0,

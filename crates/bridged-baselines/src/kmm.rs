@@ -95,7 +95,7 @@ impl Kmm {
 }
 
 /// One side: its paired rows as standard scores of the pool, their kernel and their weights.
-struct Side {
+struct ReweightedPairs {
     standard: Standard,
     rows: Matrix,
     gamma: f64,
@@ -103,7 +103,7 @@ struct Side {
     weights: Vec<f64>, // (m), β
 }
 
-impl Side {
+impl ReweightedPairs {
     fn fit(
         spec: &Kmm,
         pool: MatrixRef<'_>,
@@ -147,8 +147,10 @@ impl Method for Kmm {
             steps += 1;
             stage.step(steps)
         };
-        let x = Side::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x), &mut tick)?;
-        let y = Side::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y), &mut tick)?;
+        let x =
+            ReweightedPairs::fit(self, problem.x, problem.pairs.iter().map(|(x, _)| x), &mut tick)?;
+        let y =
+            ReweightedPairs::fit(self, problem.y, problem.pairs.iter().map(|(_, y)| y), &mut tick)?;
         let weights: Vec<f64> =
             x.weights.iter().zip(&y.weights).map(|(a, b)| 0.5 * (a + b)).collect();
         let outputs = problem.y.select(problem.pairs.iter().map(|(_, y)| y));
@@ -190,7 +192,8 @@ mod tests {
             centre + ((i * 7 + j * 3) % 5) as f32 * 0.1
         });
         let spec = Kmm { eps: 0.0, ..Kmm::default() };
-        let side = Side::fit(&spec, pool.view(), (0..8).chain(50..52), || Ok(())).unwrap();
+        let side =
+            ReweightedPairs::fit(&spec, pool.view(), (0..8).chain(50..52), || Ok(())).unwrap();
         let second: f64 = side.weights[8..].iter().sum();
         assert!((8.0..9.5).contains(&second), "{:?}", side.weights); // unweighted: 2
     }

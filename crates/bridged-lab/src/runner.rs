@@ -11,7 +11,7 @@ use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_name
 use crate::tune::Tuned;
 use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
 use bridged::metrics::{
-    self, Contingency, LabelledRows, Links, MetricError, Predictions, Rows, Score, Texts,
+    self, Contingency, LabelledRows, Links, MetricError, Predictions, Score, ScoredRows, Texts,
 };
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
 use bridged::{Matrix, Seed, Watch};
@@ -220,7 +220,7 @@ impl<'a> Runner<'a> {
         draw: &Draw,
     ) -> Result<BTreeMap<String, Option<f64>>, MetricError> {
         let truth = self.truth(predicted, cell, draw);
-        let predictions = Predictions::new(predicted.view(), truth.view(), Rows::All)?;
+        let predictions = Predictions::new(predicted.view(), truth.view(), ScoredRows::All)?;
         let texts = self.retrieve(predicted, cell, draw);
         let texts = texts.as_ref().map(|(retrieved, references)| Texts { retrieved, references });
         let mut found = BTreeMap::new();

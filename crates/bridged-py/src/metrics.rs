@@ -4,7 +4,7 @@ use crate::arrays::{Rows, from_labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::write;
-use bridged::metrics::{self, Contingency, LabelledRows, Rows as Scored};
+use bridged::metrics::{self, Contingency, LabelledRows, ScoredRows as Scored};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 

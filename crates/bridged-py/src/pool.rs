@@ -19,7 +19,7 @@ struct Pools {
 
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
-/// The pool of so many threads; without a number, of as many as there are cores
+/// The pool of this many threads; without a number, of as many as there are cores
 /// (`RAYON_NUM_THREADS` is heeded). Called with the GIL held.
 pub fn of(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     if threads == Some(0) {

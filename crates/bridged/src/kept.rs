@@ -28,6 +28,7 @@ impl KeptRows {
     }
 
     /// Rows of that shape that are read when they are asked for.
+    #[cfg(feature = "persist")]
     pub fn later(shape: (usize, usize), source: Arc<dyn RowSource>) -> Self {
         Self { shape, rows: OnceLock::new(), source: Some(source) }
     }

@@ -76,7 +76,7 @@ pub use bridged_math::{
 };
 pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
 pub use error::Error;
-pub use evaluate::{Agreement, Evaluation, Latent, Scores};
+pub use evaluate::{BridgeScores, ByMetric, Evaluation, Latent, Scores, ValueScores};
 pub use fit::local_map::{Anchor, LocalMap};
 pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};

@@ -12,7 +12,7 @@
 //! the likelihood never falls. A component without rows on a side keeps its place there.
 //! O((n_X + n_Y) k q) an iteration.
 
-use super::rows::Rows;
+use super::rows::UnitRows;
 use bridged::{Cancelled, MatrixRef};
 use bridged_math::chunks::{map_blocks, map_blocks_mut};
 use bridged_math::linalg::{Accum, View, par_product};
@@ -56,7 +56,7 @@ pub(crate) struct Limits {
 
 /// Where a run ended: the posterior is that of the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct EmRun {
     pub model: Model,
     pub posterior: Posterior,
 }
@@ -67,7 +67,7 @@ const LEAST_COUNT: f64 = 1e-9;
 impl Gaussians {
     /// Given means; for all components the same variances, those of the rows around the nearest of
     /// the means.
-    pub fn around(means: Vec<f64>, rows: &Rows<'_>, floor: f64) -> Self {
+    pub fn around(means: Vec<f64>, rows: &UnitRows<'_>, floor: f64) -> Self {
         let q = rows.q;
         let mut squares = vec![0.0; q];
         for row in rows.data.chunks_exact(q) {
@@ -110,7 +110,7 @@ impl Gaussians {
     }
 
     /// The means and variances of highest likelihood for given responsibilities.
-    fn maximise(&mut self, rows: &Rows<'_>, responsibilities: &[f64], floor: f64) {
+    fn maximise(&mut self, rows: &UnitRows<'_>, responsibilities: &[f64], floor: f64) {
         let (q, k) = (rows.q, self.means.len() / rows.q);
         let weighted = Weighted { unit: rows.unit, responsibilities, k };
         let counts = weighted.sums(1, |_, _, _| 1.0);
@@ -126,7 +126,7 @@ impl Gaussians {
     }
 }
 
-/// Rows with the responsibilities of their units, (units, k).
+/// UnitRows with the responsibilities of their units, (units, k).
 struct Weighted<'a> {
     unit: &'a [u32],
     responsibilities: &'a [f64],
@@ -161,12 +161,12 @@ impl Model {
     /// Alternates the steps; `tick` hears the log-likelihood before each and may stop it.
     pub fn run(
         mut self,
-        x: &Rows<'_>,
-        y: &Rows<'_>,
+        x: &UnitRows<'_>,
+        y: &UnitRows<'_>,
         units: usize,
         limits: Limits,
         mut tick: impl FnMut(f64) -> Result<(), Cancelled>,
-    ) -> Result<Run, Cancelled> {
+    ) -> Result<EmRun, Cancelled> {
         let mut posterior = self.expect(x, y, units);
         let (mut iterations, mut converged) = (0, false);
         while iterations < limits.max_iter && !converged {
@@ -177,11 +177,11 @@ impl Model {
             posterior = next;
             iterations += 1;
         }
-        Ok(Run { model: self, posterior })
+        Ok(EmRun { model: self, posterior })
     }
 
     /// The responsibilities of all units.
-    pub fn expect(&self, x: &Rows<'_>, y: &Rows<'_>, units: usize) -> Posterior {
+    pub fn expect(&self, x: &UnitRows<'_>, y: &UnitRows<'_>, units: usize) -> Posterior {
         let k = self.log_weights.len();
         let mut log = self.log_weights.repeat(units);
         for (rows, side) in [(x, &self.x), (y, &self.y)] {
@@ -196,7 +196,13 @@ impl Model {
     }
 
     /// The parameters of highest likelihood for given responsibilities.
-    pub fn maximise(&mut self, x: &Rows<'_>, y: &Rows<'_>, posterior: &Posterior, floor: f64) {
+    pub fn maximise(
+        &mut self,
+        x: &UnitRows<'_>,
+        y: &UnitRows<'_>,
+        posterior: &Posterior,
+        floor: f64,
+    ) {
         let k = self.log_weights.len();
         let responsibilities: Vec<f64> = posterior.log.iter().map(|l| l.exp()).collect();
         let mut counts = vec![0.0; k];
@@ -260,12 +266,12 @@ mod tests {
         m.data().iter().map(|&v| f64::from(v)).collect()
     }
 
-    /// Some rows, a start from the first of them, and a run of so many iterations.
-    fn run(data: &Data, k: usize, max_iter: u32, floor: f64) -> (Run, Vec<f64>) {
+    /// Some rows, a start from the first of them, and a run of this many iterations.
+    fn run(data: &Data, k: usize, max_iter: u32, floor: f64) -> (EmRun, Vec<f64>) {
         let units = Units::of(Problem::new(data.x.view(), data.y.view(), &data.pairs));
         let (data_x, data_y) = (doubles(&data.x), doubles(&data.y));
-        let x = Rows { data: &data_x, q: data.x.cols(), unit: &units.of_x };
-        let y = Rows { data: &data_y, q: data.y.cols(), unit: &units.of_y };
+        let x = UnitRows { data: &data_x, q: data.x.cols(), unit: &units.of_x };
+        let y = UnitRows { data: &data_y, q: data.y.cols(), unit: &units.of_y };
         let model = Model {
             log_weights: vec![-(k as f64).ln(); k],
             x: Gaussians::around(data_x[..k * x.q].to_vec(), &x, floor),
@@ -372,8 +378,8 @@ mod tests {
         let (x, y) = (matrix(&golden["x"]), Matrix::zeros(2, 1));
         let units = Units::of(Problem::new(x.view(), y.view(), &[(0, 0), (5, 1)]));
         let (data_x, data_y) = (doubles(&x), doubles(&y));
-        let rows_x = Rows { data: &data_x, q: x.cols(), unit: &units.of_x };
-        let rows_y = Rows { data: &data_y, q: 1, unit: &units.of_y };
+        let rows_x = UnitRows { data: &data_x, q: x.cols(), unit: &units.of_x };
+        let rows_y = UnitRows { data: &data_y, q: 1, unit: &units.of_y };
         let k = 3;
         let start = Model {
             log_weights: vec![-(k as f64).ln(); k],
@@ -404,7 +410,7 @@ mod tests {
     #[test]
     fn a_component_without_rows_keeps_its_place_and_stays_finite() {
         let x = [0.0, 1.0, 2.0];
-        let rows = Rows { data: &x, q: 1, unit: &[0, 1, 2] };
+        let rows = UnitRows { data: &x, q: 1, unit: &[0, 1, 2] };
         let mut side = Gaussians { means: vec![1.0, 1e9], variances: vec![1.0, 2.0] };
         side.maximise(&rows, &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 1e-3);
         assert_eq!(side.means, [1.0, 1e9]);

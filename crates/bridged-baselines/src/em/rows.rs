@@ -97,7 +97,7 @@ impl Units {
 
 /// The rows of a side, (n, q), and the unit of each.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct UnitRows<'a> {
     pub data: &'a [f64],
     pub q: usize,
     pub unit: &'a [u32],

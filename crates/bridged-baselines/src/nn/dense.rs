@@ -75,7 +75,7 @@ const BAND: usize = 128;
 /// Numbers of the result below which handing bands to other threads costs more than it gives.
 const WORTH_SHARING: usize = 1 << 13;
 
-/// a · b with so many rows: on this thread where it is small, over bands in parallel where not.
+/// a · b with this many rows: on this thread where it is small, over bands in parallel where not.
 /// Both follow from the shape, so the bits are the same on any number of threads.
 fn multiply<T: Real>((a, b): (View<'_, T>, View<'_, T>), rows: usize, accum: Accum, out: &mut [T]) {
     if rows <= BAND || out.len() < WORTH_SHARING {

@@ -10,7 +10,7 @@ use bridged::{Matrix, MatrixRef};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mlp {
     layers: Vec<Linear>,
-    /// The first so many layers are followed by ReLU and dropout.
+    /// The first layers, this many, are followed by ReLU and dropout.
     activated: usize,
 }
 

@@ -17,7 +17,7 @@
 //! that shall agree under it agree on small outputs. With one pair a group that pulled all
 //! predictions to the mean, the more the longer they trained.
 
-use super::loss::{Belief, Rows};
+use super::loss::{Belief, BeliefGradients};
 use crate::nn::{Linear, Mask, Real, Sharing, relu, relu_backward};
 use bridged::Rng;
 
@@ -64,13 +64,16 @@ impl<T: Real> Pass<T> {
     }
 
     /// The first `labelled` rows and the others, with the places for their gradients.
-    pub(super) fn split(&mut self, labelled: usize) -> [Rows<'_, T>; 2] {
+    pub(super) fn split(&mut self, labelled: usize) -> [BeliefGradients<'_, T>; 2] {
         let at = self.belief.mean.len() / self.belief.z.len() * labelled;
         let (mean, means) = self.belief.mean.split_at(at);
         let (z, zs) = self.belief.z.split_at(labelled);
         let (d_mean, d_means) = self.gradient.mean.split_at_mut(at);
         let (d_z, d_zs) = self.gradient.z.split_at_mut(labelled);
-        [Rows { mean, z, d_mean, d_z }, Rows { mean: means, z: zs, d_mean: d_means, d_z: d_zs }]
+        [
+            BeliefGradients { mean, z, d_mean, d_z },
+            BeliefGradients { mean: means, z: zs, d_mean: d_means, d_z: d_zs },
+        ]
     }
 }
 

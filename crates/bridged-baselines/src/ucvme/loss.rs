@@ -33,14 +33,14 @@ impl<T: Real> Belief<T> {
 }
 
 /// A borrowed belief of some rows with the places of its gradients.
-pub(super) struct Rows<'a, T> {
+pub(super) struct BeliefGradients<'a, T> {
     pub(super) mean: &'a [T],
     pub(super) z: &'a [T],
     pub(super) d_mean: &'a mut [T],
     pub(super) d_z: &'a mut [T],
 }
 
-impl<T: Real> Rows<'_, T> {
+impl<T: Real> BeliefGradients<'_, T> {
     /// The mean of ½ e^{−z} off(μ, target) + ½ z over rows with the log-variances `z`, times `weight`.
     /// Writes its gradient by μ to `d_mean`, and e^{−z} off of each row to `d_z`.
     fn likelihood(&mut self, target: &[T], z: &[T], weight: f64) -> f64 {
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
     use crate::nn::testing::{assert_gradient, random};
 
-    type Loss<'a> = dyn Fn(&mut Rows<'_, f64>) -> f64 + 'a;
+    type Loss<'a> = dyn Fn(&mut BeliefGradients<'_, f64>) -> f64 + 'a;
 
     /// The loss of `f` at (mean, z) in one vector, and its gradient.
     fn at(both: &[f64], f: &Loss<'_>) -> (f64, Vec<f64>) {
         let (mean, z) = both.split_at(12);
         let mut gradient = vec![0.0; 16];
         let (d_mean, d_z) = gradient.split_at_mut(12);
-        let loss = f(&mut Rows { mean, z, d_mean, d_z });
+        let loss = f(&mut BeliefGradients { mean, z, d_mean, d_z });
         (loss, gradient)
     }
 

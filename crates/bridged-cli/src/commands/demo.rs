@@ -3,8 +3,9 @@
 //! Pictures of emoji on one side, their names on the other. The two pools share no emoji except the
 //! pairs; a fifth of all emoji are in neither, and are predicted.
 
+use super::evaluate::mse;
 use crate::bridge_view::{self, Show};
-use crate::printer::{Align, Grid, bold, cut, dim, number, plural};
+use crate::printer::{Align, Grid, bold, cut, dim, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
 use bridged::{BridgedClustering, BridgedModel, Direction, Names, Pool, TextColumn};
@@ -265,9 +266,9 @@ fn score(
             .filter(|(found, c)| found.first().is_some_and(|n| class(pool[n.row as usize]) == **c));
         grid.row(vec![
             format!("{label}, {} unseen", classes.len()),
-            number(s.model.mse),
-            number(s.pool_mean.mse),
-            s.paired_mean.map_or("–".into(), |p| number(p.mse)),
+            mse(&s.model),
+            mse(&s.pool_mean),
+            s.paired_mean.as_ref().map_or("–".into(), mse),
             format!("{:.0} %", 100.0 * right.count() as f64 / classes.len() as f64),
         ]);
     }

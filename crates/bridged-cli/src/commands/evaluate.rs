@@ -4,7 +4,7 @@ use crate::pools::{self, Columns};
 use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result, bail};
-use bridged::{BridgedModel, Evaluation, Scores};
+use bridged::{BridgedModel, ByMetric, Evaluation, Scores, ValueScores};
 use bridged_io::Pool;
 use serde_json::json;
 use std::collections::HashMap;
@@ -115,54 +115,49 @@ fn read_classes(path: &Path) -> Result<Vec<Option<String>>> {
 /// Prints the scores beside the two constants.
 pub fn print(scores: &Evaluation, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{}", bold(&format!("{} with known partners", plural(scores.rows, "row"))))?;
-    let mut grid = Grid::new(&[
-        ("", Align::Left),
-        ("answered", Align::Right),
-        ("MSE", Align::Right),
-        ("MAE", Align::Right),
-        ("R²", Align::Right),
-        ("MSE of the mean", Align::Right),
-        ("of the paired mean", Align::Right),
-    ]);
+    let of_values = || scores.forward.model.metrics.iter().map(|(scorer, _)| scorer.title);
+    let columns = ["", "answered"].into_iter().chain(of_values());
+    let columns: Vec<&str> = columns.chain(["MSE of the mean", "of the paired mean"]).collect();
+    let mut grid = Grid::new(&aligned(&columns));
     let mut row = |name: &str, s: &Scores| {
-        grid.row(vec![
-            name.to_string(),
-            s.answered.to_string(),
-            number(s.model.mse),
-            number(s.model.mae),
-            s.model.r2.map_or("–".to_string(), number),
-            number(s.pool_mean.mse),
-            s.paired_mean.map_or("–".to_string(), |p| number(p.mse)),
-        ]);
+        let mut cells = vec![name.to_string(), s.answered.to_string()];
+        cells.extend(s.model.metrics.iter().map(|(_, value)| or_dash(value)));
+        cells.push(mse(&s.pool_mean));
+        cells.push(s.paired_mean.as_ref().map_or("–".to_string(), mse));
+        grid.row(cells);
     };
     row("y from x", &scores.forward);
     row("x from y", &scores.reverse);
     grid.print(out)?;
     if let Some(latent) = &scores.latent {
         writeln!(out)?;
-        let mut grid = Grid::new(&[
-            ("against the classes", Align::Left),
-            ("AMI", Align::Right),
-            ("NMI", Align::Right),
-            ("ARI", Align::Right),
-            ("ε", Align::Right),
-            ("bridging accuracy", Align::Right),
-            ("ε_B", Align::Right),
-        ]);
+        let titles = |scores: &ByMetric| scores.iter().map(|(s, _)| s.title).collect::<Vec<_>>();
+        let columns =
+            [vec!["against the classes"], titles(&latent.x), titles(&latent.forward.metrics)];
+        let mut grid = Grid::new(&aligned(&columns.concat()));
         let rows = [("x", &latent.x, &latent.forward), ("y", &latent.y, &latent.reverse)];
-        for (name, agreement, bridging) in rows {
+        for (name, clusters, bridge) in rows {
             let other = if name == "x" { "y" } else { "x" };
-            grid.row(vec![
-                format!("clusters of {name}, bridge to {other}"),
-                number(agreement.ami),
-                number(agreement.nmi),
-                number(agreement.ari),
-                number(agreement.epsilon),
-                number(bridging.accuracy),
-                number(bridging.epsilon_b),
-            ]);
+            let values = clusters.iter().chain(bridge.metrics.iter()).map(|(_, v)| or_dash(v));
+            let label = format!("clusters of {name}, bridge to {other}");
+            grid.row(std::iter::once(label).chain(values).collect());
         }
         grid.print(out)?;
     }
     Ok(())
+}
+
+/// The first column to the left, numbers to the right.
+fn aligned<'a>(columns: &[&'a str]) -> Vec<(&'a str, Align)> {
+    let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+    columns.iter().enumerate().map(|(i, column)| (*column, align(i))).collect()
+}
+
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or("–".to_string(), number)
+}
+
+/// The mean squared error, as tables print it.
+pub fn mse(scores: &ValueScores) -> String {
+    or_dash(scores.metrics.get("mse"))
 }

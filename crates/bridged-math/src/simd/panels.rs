@@ -625,8 +625,8 @@ impl<const M: usize> Kernel for ThinTile<'_, M> {
         let Dots { tile, a, b, out } = self.0;
         let (depth, stride) = (tile.depth, tile.stride);
         let mut sums = [[V::splat(0.0); THIN]; M];
-        let (mut rows, mut columns): ([&[[f32; LANES]]; M], [&[[f32; LANES]]; THIN]) =
-            ([&[]; M], [&[]; THIN]);
+        let mut rows: [&[[f32; LANES]]; M] = [&[]; M];
+        let mut columns: [&[[f32; LANES]]; THIN] = [&[]; THIN];
         for m in 0..M {
             rows[m] = a[m * stride..m * stride + depth].as_chunks().0;
         }

@@ -314,7 +314,7 @@ class MiniBatchKMeans(Clusters):
     tol : float, default=0.0
         Stop when the centres move less in a step; 0 switches this off.
     max_no_improvement : int or None, default=10
-        Stop after so many steps without a lower smoothed inertia.
+        Stop after this many steps without a lower smoothed inertia.
     reassignment_ratio : float, default=0.01
         Centres with fewer rows than this part of the most frequent one's are moved.
     metric : {"euclidean", "cosine"}, default="euclidean"

@@ -176,7 +176,7 @@ impl Dbscan {
         let (eps, median, m) = (shown(radius), shown(median), self.min_samples);
         ClusterError::Unfit(format!(
             "no row has {m} rows within `eps` = {eps:.4} of it (itself counted), so all would be \
-             noise; raise `eps` (half of the rows have so many, or all there are, within \
+             noise; raise `eps` (half of the rows have that many, or all there are, within \
              {median:.4}) or lower `min_samples`"
         ))
     }
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no row has 3 rows within `eps` = 0.5000 of it (itself counted), so all would be noise; \
-             raise `eps` (half of the rows have so many, or all there are, within 1.0000) or lower \
+             raise `eps` (half of the rows have that many, or all there are, within 1.0000) or lower \
              `min_samples`"
         );
         let error = fit(&x, Eps::Distance(-1.0), 3).unwrap_err();

@@ -99,7 +99,7 @@ impl Default for GaussianMixture {
 
 /// Iterations of the k-means run that gives the first labels.
 const START_ITERATIONS: u32 = 10;
-/// From so many products a pass on, single precision is worth its rounding…
+/// From this many products per pass on, single precision is worth its rounding…
 const LARGE: usize = 1 << 22;
 /// … until the mean log-likelihood gains less than this, or than what rounding makes of it: the last
 /// steps are taken in `f64`.

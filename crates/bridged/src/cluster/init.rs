@@ -124,7 +124,7 @@ enum Keep {
     Distances,
 }
 
-/// The draw is made from so many rows at the most.
+/// The draw is made from at most this many rows.
 fn sample_of(k: usize) -> usize {
     16_384.max(256 * k)
 }

@@ -57,7 +57,7 @@ pub struct MiniBatchKMeans {
     /// Stop when Σ ‖shift of a centre‖² of a step falls to `tol` × the mean variance of the
     /// columns; 0 switches this off.
     pub tol: f64,
-    /// Stop after so many steps without a lower smoothed inertia; none never stops for this.
+    /// Stop after this many steps without a lower smoothed inertia; none never stops for this.
     pub max_no_improvement: Option<u32>,
     /// Centres with fewer rows than this part of the most frequent centre's are moved to random
     /// rows; 0 switches this off.

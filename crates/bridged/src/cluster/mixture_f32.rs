@@ -18,13 +18,13 @@ use bridged_math::MatrixRef;
 use bridged_math::chunks::map_blocks;
 use bridged_math::simd::{self, Kernel, LANES, Lanes, dispatch};
 
-/// Rows whose densities are computed at once.
+/// WeightedFeatures whose densities are computed at once.
 const ROWS: usize = 8;
 /// Features that are summed at once.
 const WIDE: usize = 2 * LANES;
-/// Rows whose features are summed at once: these stay in the first cache for all components.
+/// WeightedFeatures whose features are summed at once: these stay in the first cache for all components.
 const DEPTH: usize = 32;
-/// Rows of a tile, whole [`ROWS`]: their features stay in cache, and no more than this many are summed in `f32`.
+/// WeightedFeatures of a tile, whole [`ROWS`]: their features stay in cache, and no more than this many are summed in `f32`.
 const TILE: usize = 256;
 /// The largest κ: a variance is then good to about 1e-5 of itself.
 const LARGEST: f64 = 64.0;
@@ -175,7 +175,7 @@ impl MixtureF32 {
     fn add_weighted_with<V: Lanes>(&self, r: &[f32], features: &[f32], sums: &mut [f32]) {
         let (padded, stride) = (self.constants.len(), self.stride());
         for (r, features) in r.chunks(DEPTH * padded).zip(features.chunks(DEPTH * stride)) {
-            let rows = Rows { r, padded, features, stride };
+            let rows = WeightedFeatures { r, padded, features, stride };
             let mut j = 0;
             while j < self.k {
                 let (left, sums) = (self.k - j, &mut sums[j * stride..]);
@@ -270,14 +270,14 @@ fn squared_norms<V: Lanes>(rows: &[f32], stride: usize, forms: &[Form]) -> [[f32
 
 /// Responsibilities and features of some rows.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct WeightedFeatures<'a> {
     r: &'a [f32],
     padded: usize,
     features: &'a [f32],
     stride: usize,
 }
 
-impl Rows<'_> {
+impl WeightedFeatures<'_> {
     /// Adds the features, weighted for C components from `j` on; returns C.
     #[inline(always)]
     fn add<V: Lanes, const C: usize>(self, j: usize, sums: &mut [f32]) -> usize {
@@ -353,7 +353,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
-    /// Rows, and a mixture whose components lie among them.
+    /// WeightedFeatures, and a mixture whose components lie among them.
     fn mixture(
         n: usize,
         d: usize,

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub(super) const SCORER: Scorer = Scorer {
     name: "ami",
+    title: "AMI",
     about: "adjusted mutual information of clusters and classes",
     better: Better::Higher,
     score: Score::Labels(Contingency::ami),

@@ -5,6 +5,7 @@ use super::{Better, Contingency, MetricError, Score, Scorer};
 
 pub(super) const SCORER: Scorer = Scorer {
     name: "ari",
+    title: "ARI",
     about: "adjusted Rand index of clusters and classes",
     better: Better::Higher,
     score: Score::Labels(Contingency::ari),

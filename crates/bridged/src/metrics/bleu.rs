@@ -15,6 +15,7 @@ use std::collections::HashMap;
 
 pub(super) const SCORER: Scorer = Scorer {
     name: "bleu",
+    title: "BLEU",
     about: "wording that retrieved texts share with their references, 0 to 100",
     better: Better::Higher,
     score: Score::Texts(|texts| bleu(texts.retrieved, texts.references)),

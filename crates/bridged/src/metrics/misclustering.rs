@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 pub(super) const SCORER: Scorer = Scorer {
     name: "epsilon",
+    title: "ε",
     about: "mis-clustering rate: the least share of rows in a wrong cluster",
     better: Better::Lower,
     score: Score::Labels(|table| table.matching().error),

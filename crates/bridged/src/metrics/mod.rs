@@ -38,7 +38,7 @@ pub use misclustering::{Matching, misclustering};
 pub use mse::mse;
 pub use nmi::nmi;
 pub use r2::r2;
-pub use regression::{Regression, Rows, regression};
+pub use regression::{Regression, ScoredRows, regression};
 pub use scorer::{Better, Links, Predictions, Score, Scorer, Texts};
 
 use thiserror::Error;
@@ -70,11 +70,11 @@ pub enum MetricError {
          both need one row for each prediction and the same columns"
     )]
     Shape {
-        /// Rows predicted.
+        /// ScoredRows predicted.
         got_rows: usize,
         /// Columns predicted.
         got_cols: usize,
-        /// Rows of the truth.
+        /// ScoredRows of the truth.
         rows: usize,
         /// Columns of the truth.
         cols: usize,

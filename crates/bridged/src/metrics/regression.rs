@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which rows are scored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rows<'a> {
+pub enum ScoredRows<'a> {
     /// All of them.
     #[default]
     All,
@@ -28,11 +28,11 @@ pub enum Rows<'a> {
     Where(&'a [bool]),
 }
 
-impl Rows<'_> {
+impl ScoredRows<'_> {
     fn has(self, i: usize) -> bool {
         match self {
-            Rows::All => true,
-            Rows::Where(mask) => mask[i],
+            ScoredRows::All => true,
+            ScoredRows::Where(mask) => mask[i],
         }
     }
 }
@@ -56,11 +56,11 @@ pub struct Regression {
 ///
 /// ```
 /// use bridged::Matrix;
-/// use bridged::metrics::{Rows, regression};
+/// use bridged::metrics::{ScoredRows, regression};
 /// let truth = Matrix::from_rows(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// let predicted = Matrix::from_rows(&[[1.0, 2.0], [3.0, 6.0], [f32::NAN, f32::NAN]]);
 /// let answered = [true, true, false];
-/// let errors = regression(predicted.view(), truth.view(), Rows::Where(&answered))?;
+/// let errors = regression(predicted.view(), truth.view(), ScoredRows::Where(&answered))?;
 /// assert_eq!((errors.mse, errors.mae, errors.rows), (1.0, 0.5, 2));
 /// assert_eq!(errors.r2, Some(0.0)); // 1 − (0 + 4) / (2 + 2)
 /// # Ok::<(), bridged::metrics::MetricError>(())
@@ -68,14 +68,14 @@ pub struct Regression {
 pub fn regression(
     predicted: MatrixRef<'_>,
     truth: MatrixRef<'_>,
-    rows: Rows<'_>,
+    rows: ScoredRows<'_>,
 ) -> Result<Regression, MetricError> {
     let (n, d) = (truth.rows(), truth.cols());
     if (predicted.rows(), predicted.cols()) != (n, d) {
         let (got_rows, got_cols) = (predicted.rows(), predicted.cols());
         return Err(MetricError::Shape { got_rows, got_cols, rows: n, cols: d });
     }
-    if let Rows::Where(mask) = rows {
+    if let ScoredRows::Where(mask) = rows {
         check_length("rows", mask.len(), n)?;
     }
     let scored = (0..n).filter(|&i| rows.has(i)).count();
@@ -122,7 +122,7 @@ pub fn regression(
 fn column_sums(
     n: usize,
     width: usize,
-    rows: Rows<'_>,
+    rows: ScoredRows<'_>,
     add: impl Fn(usize, &mut [f64]) + Sync,
 ) -> Vec<f64> {
     let partials = chunks::map_blocks(n, |range| {
@@ -158,7 +158,7 @@ fn explained(squared: &[f64], spread: &[f64]) -> (f64, f64) {
     (1.0 - error / total_spread, plain)
 }
 
-fn first_not_finite(p: MatrixRef<'_>, t: MatrixRef<'_>, rows: Rows<'_>) -> MetricError {
+fn first_not_finite(p: MatrixRef<'_>, t: MatrixRef<'_>, rows: ScoredRows<'_>) -> MetricError {
     for row in (0..t.rows()).filter(|&i| rows.has(i)) {
         let bad = |(a, b): (&f32, &f32)| !a.is_finite() || !b.is_finite();
         if let Some(column) = p.row(row).iter().zip(t.row(row)).position(bad) {
@@ -199,7 +199,7 @@ mod tests {
         for case in golden.regression {
             let predicted = Matrix::new(case.rows, case.cols, case.predicted).unwrap();
             let truth = Matrix::new(case.rows, case.cols, case.truth).unwrap();
-            let r = regression(predicted.view(), truth.view(), Rows::All).unwrap();
+            let r = regression(predicted.view(), truth.view(), ScoredRows::All).unwrap();
             let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0));
             near(r.mse, case.mse);
             near(r.mae, case.mae);
@@ -214,11 +214,11 @@ mod tests {
         let predicted = Matrix::from_fn(1500, 3, |i, j| ((i * 5 + j) % 11) as f32);
         let mask: Vec<bool> = (0..1500).map(|i| i % 3 != 0).collect();
         let kept = || (0..1500).filter(|i| i % 3 != 0);
-        let some = regression(predicted.view(), truth.view(), Rows::Where(&mask)).unwrap();
+        let some = regression(predicted.view(), truth.view(), ScoredRows::Where(&mask)).unwrap();
         let fewer = regression(
             predicted.view().select(kept()).view(),
             truth.view().select(kept()).view(),
-            Rows::All,
+            ScoredRows::All,
         )
         .unwrap();
         assert_eq!(some.rows, 1000);
@@ -240,9 +240,9 @@ mod tests {
         let b = Matrix::zeros(2, 4);
         let error = mse(a.view(), b.view()).unwrap_err();
         assert!(error.to_string().contains("2 × 3") && error.to_string().contains("2 × 4"));
-        let short = regression(a.view(), a.view(), Rows::Where(&[true])).unwrap_err();
+        let short = regression(a.view(), a.view(), ScoredRows::Where(&[true])).unwrap_err();
         assert_eq!(short, MetricError::Length { name: "rows", got: 1, need: 2 });
-        let none = regression(a.view(), a.view(), Rows::Where(&[false, false]));
+        let none = regression(a.view(), a.view(), ScoredRows::Where(&[false, false]));
         assert_eq!(none, Err(MetricError::NoRows));
         let mut bad = a.clone();
         bad.row_mut(1)[2] = f32::NAN;

@@ -1,6 +1,6 @@
 //! What a metric is: a name, a direction, and a function of what it is computed from.
 
-use super::{Bridging, Contingency, LabelledRows, MetricError, Regression, Rows};
+use super::{Bridging, Contingency, LabelledRows, MetricError, Regression, ScoredRows};
 use super::{bridging, regression};
 use bridged_math::MatrixRef;
 
@@ -9,6 +9,8 @@ use bridged_math::MatrixRef;
 pub struct Scorer {
     /// The name in commands, runs and Python.
     pub name: &'static str,
+    /// What heads its column in a table.
+    pub title: &'static str,
     /// What it is, in half a line.
     pub about: &'static str,
     /// Which way is better.
@@ -47,7 +49,7 @@ pub struct Predictions<'a> {
     /// What is true, (n, d).
     pub truth: MatrixRef<'a>,
     /// The rows that are scored.
-    pub rows: Rows<'a>,
+    pub rows: ScoredRows<'a>,
     /// Their errors.
     pub errors: Regression,
 }
@@ -57,7 +59,7 @@ impl<'a> Predictions<'a> {
     pub fn new(
         predicted: MatrixRef<'a>,
         truth: MatrixRef<'a>,
-        rows: Rows<'a>,
+        rows: ScoredRows<'a>,
     ) -> Result<Self, MetricError> {
         Ok(Self { predicted, truth, rows, errors: regression(predicted, truth, rows)? })
     }
@@ -107,7 +109,8 @@ mod tests {
         let truth = Matrix::from_rows(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 9.0], [7.0, 1.0]]);
         let wrong = Matrix::from_rows(&[[1.0f32, 2.0], [3.0, 6.0], [5.0, 9.0], [7.0, 3.0]]);
         let predicted = if right { &truth } else { &wrong };
-        let predictions = Predictions::new(predicted.view(), truth.view(), Rows::All).unwrap();
+        let predictions =
+            Predictions::new(predicted.view(), truth.view(), ScoredRows::All).unwrap();
         let references = [vec!["a dog runs on the beach"], vec!["two tall men talk"]];
         let retrieved = if right {
             ["a dog runs on the beach", "two tall men talk"]

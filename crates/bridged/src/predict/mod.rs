@@ -51,7 +51,7 @@ pub struct Prediction {
     /// The input cluster of each row, or [`NOISE`](crate::cluster::NOISE).
     pub clusters: Vec<u32>,
     answers: Answers,
-    rows: Vec<Row>,
+    rows: Vec<PredictedRow>,
     votes: Vec<Vec<VoteCount>>,
     knows: bool,
     ball: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Prediction {
 
 /// What is known of one predicted row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Row {
+struct PredictedRow {
     of: AnswerOf,
     likeliest: Likeliest,
     unsure: bool,
@@ -153,9 +153,9 @@ impl BridgedModel {
         let Predicted { mut values, rows } =
             regressor.predict(from, to, scaled.view(), &clusters, uncovered);
         let unsure = |likeliest: &Likeliest| knows && likeliest.probability < least;
-        let rows: Vec<Row> = rows
+        let rows: Vec<PredictedRow> = rows
             .into_iter()
-            .map(|(of, likeliest)| Row { of, unsure: unsure(&likeliest), likeliest })
+            .map(|(of, likeliest)| PredictedRow { of, unsure: unsure(&likeliest), likeliest })
             .collect();
         for (i, _) in rows.iter().enumerate().filter(|(_, row)| row.unsure) {
             values.row_mut(i).fill(f32::NAN);

@@ -83,7 +83,7 @@ impl Preset {
 /// One clustering on both sides, majority vote, centroids as predictions.
 fn voting_on(cluster: ClusterSpec) -> BridgedClustering {
     let mut settings = BridgedClustering {
-        bridge: BridgeSpec::Majority(Majority::default()),
+        bridge: BridgeSpec::Majority(Majority),
         refine: Refine::default(),
         ..BridgedClustering::default()
     };

@@ -267,7 +267,7 @@ fn without_evidence_the_model_may_abstain() {
     let x = Matrix::from_rows(&[[0.0], [200.0]]);
     let y = Matrix::from_rows(&[[501.0], [0.0]]);
     let scores = model.evaluate(x.view(), y.view(), None).unwrap().forward;
-    assert_eq!((scores.answered, scores.model.mse), (1, 1.0));
+    assert_eq!((scores.answered, scores.model.metrics.get("mse")), (1, Some(1.0)));
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn surer_predictions_are_better_and_expected_errors_are_about_right() {
     }
 }
 
-/// A clear sample of which so many pairs have their outputs exchanged in a circle.
+/// A clear sample of which this many pairs have their outputs exchanged in a circle.
 fn with_wrong_pairs(seed: u64, wrong: usize) -> (Sample, Vec<usize>) {
     let mut s = sample(8.0, Pairs::Stratified(5), 200 + seed);
     // Pairs of one class are next to each other or not: take those of different classes in turn.

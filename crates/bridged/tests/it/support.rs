@@ -77,7 +77,7 @@ pub fn rng(seed: u64) -> Rng {
     Seed(seed).rng()
 }
 
-/// Runs on a pool of so many threads.
+/// Runs on a pool of this many threads.
 pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
@@ -138,7 +138,7 @@ impl Watch for Recorder {
     }
 }
 
-/// Lets so many events pass and breaks at every one after them.
+/// Lets this many events pass and breaks at every one after them.
 pub struct StopAfter {
     pub events: usize,
     seen: AtomicUsize,

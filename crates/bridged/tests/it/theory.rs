@@ -20,18 +20,39 @@ fn separated_classes_reach_the_oracle_from_one_pair_each_in_both_directions() {
                 model.evaluate(s.test_x.view(), s.test_y.view(), Some(&s.test_latent)).unwrap();
             let latent = scores.latent.unwrap();
             let at = format!("{classes} classes, seed {seed}");
-            assert_eq!((latent.x.epsilon, latent.y.epsilon), (0.0, 0.0), "{at}");
+            assert_eq!(
+                (latent.x.get("epsilon"), latent.y.get("epsilon")),
+                (Some(0.0), Some(0.0)),
+                "{at}"
+            );
             for bridging in [&latent.forward, &latent.reverse] {
-                assert_eq!((bridging.epsilon_b, bridging.accuracy), (0.0, 1.0), "{at}");
+                assert_eq!(
+                    (
+                        bridging.metrics.get("epsilon_b").unwrap(),
+                        bridging.metrics.get("accuracy").unwrap()
+                    ),
+                    (0.0, 1.0),
+                    "{at}"
+                );
             }
             // A centroid of n/C rows is off by σ² C/n on average; nothing else is lost.
             let margin = |pool: usize| 1.0 + 3.0 * classes as f64 / pool as f64;
             let oracle = s.oracle_mse().unwrap();
-            assert!(scores.forward.model.mse <= oracle * margin(350), "{at}");
+            assert!(
+                scores.forward.model.metrics.get("mse").unwrap() <= oracle * margin(350),
+                "{at}"
+            );
             let means = s.means_x.view().select(s.test_latent.iter().map(|&t| t as usize));
             let oracle = mse(means.view(), s.test_x.view()).unwrap();
-            assert!(scores.reverse.model.mse <= oracle * margin(400), "{at}");
-            assert!(scores.forward.model.mse < 0.2 * scores.forward.pool_mean.mse, "{at}");
+            assert!(
+                scores.reverse.model.metrics.get("mse").unwrap() <= oracle * margin(400),
+                "{at}"
+            );
+            assert!(
+                scores.forward.model.metrics.get("mse").unwrap()
+                    < 0.2 * scores.forward.pool_mean.metrics.get("mse").unwrap(),
+                "{at}"
+            );
         }
     }
 }

@@ -219,7 +219,7 @@ fn argument<K: Kind>(option: &'static EncoderOption) -> Arg {
 fn value(matches: &ArgMatches, option: &EncoderOption) -> Option<Value> {
     let name = option.name;
     match option.value {
-        OptionValue::Flag => matches.get_flag(name).then(|| json!(true)),
+        OptionValue::Flag => matches.get_flag(name).then_some(json!(true)),
         OptionValue::Switch => matches.get_one::<bool>(name).map(|v| json!(v)),
         OptionValue::Count(_) => matches.get_one::<usize>(name).map(|v| json!(v)),
         OptionValue::Share => matches.get_one::<f64>(name).map(|v| json!(v)),

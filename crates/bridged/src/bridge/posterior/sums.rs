@@ -79,7 +79,7 @@ impl<'a> PosteriorSums<'a> {
         self.add_weighted(map, agreements, &weights, scale + many.ln());
     }
 
-    /// Whether maps with at most these agreements, standing for at most so many, are negligible.
+    /// Whether maps with at most these agreements, standing for at most this many, are negligible.
     pub fn passes_over(&self, agreements: &[f64], many: f64) -> bool {
         let (_, scale) = Self::likelihood(self.prior, agreements);
         (scale + many.ln() - self.scale).exp() < NEGLIGIBLE
