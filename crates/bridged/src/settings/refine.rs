@@ -49,8 +49,7 @@ pub enum RefineKind {
     Supervised,
     /// Those pairs and the linked centroids of all clusters.
     SupervisedCentroid,
-    /// One map for all clusters, of what the bridge leaves unexplained: see
-    /// `fit/residual_map.rs`.
+    /// One map for all clusters, of what the bridge leaves unexplained.
     Residual,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::{fit_sample, on_threads};
 use bridged::bridge::{BridgeRule, BridgeSpec, LinkStatus, Posterior, Reading};
+#[cfg(feature = "persist")]
 use bridged::cluster::ClusterSpec;
 use bridged::metrics::mse;
 use bridged::synth::{Mixture, Pairs, Sample, Sizes};
