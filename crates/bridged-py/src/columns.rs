@@ -37,9 +37,8 @@ pub fn choose_columns(
 
 /// The error in a sentence for people who hold a table in memory.
 fn sentence(error: &ColumnError, table: &[ColumnInfo<'_>], side: &str) -> PyErr {
-    let names = |places: &[usize]| {
-        places.iter().map(|&at| table[at].name).collect::<Vec<_>>().join(", ")
-    };
+    let names =
+        |places: &[usize]| places.iter().map(|&at| table[at].name).collect::<Vec<_>>().join(", ");
     PyValueError::new_err(match error {
         ColumnError::SeveralIds(places) => {
             let names = names(places);

@@ -26,9 +26,8 @@ fn cells(kind: &str) -> ArrayRef {
             Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2))
         }
         "list of texts" => {
-            let mut builder = arrow_array::builder::ListBuilder::new(
-                arrow_array::builder::StringBuilder::new(),
-            );
+            let mut builder =
+                arrow_array::builder::ListBuilder::new(arrow_array::builder::StringBuilder::new());
             for _ in 0..2 {
                 builder.values().append_value("tag");
                 builder.append(true);
