@@ -81,7 +81,6 @@ def test_unsure_rows_are_not_answered(task, model):
         model.predict(task.X, min_confidence=0.5)
 
 
-
 def test_votes_of_pairs_that_disagree_are_a_share(task):
     one, other = np.flatnonzero(task.x_class == 0), np.flatnonzero(task.y_class == 1)
     pairs = task.pairs + [(int(one[3]), int(other[3]))]

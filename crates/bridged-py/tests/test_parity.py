@@ -24,7 +24,12 @@ SETTINGS = {
     "voting": (["--preset", "voting"], {"preset": "voting"}),
     "paper with changes": (
         ["--preset", "paper", "--restarts", "2", "--x-clusters", "5", "--set", "bridge=hungarian"],
-        {"preset": "paper", "cluster": bridged.BalancedKMeans(n_init=2, descent="lloyd"), "x_clusters": 5, "bridge": "hungarian"},
+        {
+            "preset": "paper",
+            "cluster": bridged.BalancedKMeans(n_init=2, descent="lloyd"),
+            "x_clusters": 5,
+            "bridge": "hungarian",
+        },
     ),
     "majority": (["--bridge", "majority"], {"bridge": "majority"}),
     "seed": (["--seed", "12345678901"], {"random_state": 12345678901}),

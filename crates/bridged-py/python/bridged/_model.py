@@ -41,8 +41,9 @@ class BridgedClustering(Runs, BaseEstimator):
     x_clusters, y_clusters : int or None, default=None
         Clusters of one side, if other than ``n_clusters``.
     cluster : str, clustering or None, default=None
-        How both sides are clustered, balanced k-means by default: a name of ``bridged.catalogue()["clusterings"]``, or a
-        clustering with its parameters, as in ``BalancedKMeans(size_min=3)``.
+        How both sides are clustered, balanced k-means by default: a name of
+        ``bridged.catalogue()["clusterings"]``, or a clustering with its parameters, as in
+        ``BalancedKMeans(size_min=3)``.
     x_cluster, y_cluster : str, clustering or None, default=None
         How one side is clustered, if other than ``cluster``.
     scale : {"none", "standardize", "l2", "pca:N"} or None, default=None
@@ -50,8 +51,8 @@ class BridgedClustering(Runs, BaseEstimator):
     x_scale, y_scale : str or None, default=None
         The same for one side.
     bridge : str, dict or None, default=None
-        How pairs become links, by their posterior by default: a name of ``bridged.catalogue()["bridges"]``, or a dict with the
-        name as ``rule`` and its parameters.
+        How pairs become links, by their posterior by default: a name of
+        ``bridged.catalogue()["bridges"]``, or a dict with the name as ``rule`` and its parameters.
     uncovered : {"mean", "nearest", "abstain"} or None, default=None
         What is predicted for a cluster without a link; the mean by default.
     refine : {"none", "supervised", "supervised-centroid", "residual"} or None, default=None
@@ -179,16 +180,10 @@ class BridgedClustering(Runs, BaseEstimator):
         )
 
     @overload
-    def predict(
-        self, X: Rows, details: Literal[False] = False, *, min_confidence: float | None = None
-    ) -> Floats: ...
+    def predict(self, X: Rows, details: Literal[False] = False, *, min_confidence: float | None = None) -> Floats: ...
     @overload
-    def predict(
-        self, X: Rows, details: Literal[True], *, min_confidence: float | None = None
-    ) -> Prediction: ...
-    def predict(
-        self, X: Rows, details: bool = False, *, min_confidence: float | None = None
-    ) -> Floats | Prediction:
+    def predict(self, X: Rows, details: Literal[True], *, min_confidence: float | None = None) -> Prediction: ...
+    def predict(self, X: Rows, details: bool = False, *, min_confidence: float | None = None) -> Floats | Prediction:
         """Predict y from rows of x.
 
         Parameters
@@ -220,9 +215,7 @@ class BridgedClustering(Runs, BaseEstimator):
         """Predict x from rows of y; as :meth:`predict`."""
         return self._predict(Y, True, details, min_confidence)
 
-    def predict_pool(
-        self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None
-    ) -> Any:
+    def predict_pool(self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
 
         Needs ``keep_rows=True``. This is the transductive setting of the paper.

@@ -116,5 +116,15 @@ class Prediction:
         return polars.DataFrame(self._columns())
 
     def _columns(self):
-        names = ("cluster", "linked", "weight", "probability", "vote_share", "expected_error", "support", "status", "source")
+        names = (
+            "cluster",
+            "linked",
+            "weight",
+            "probability",
+            "vote_share",
+            "expected_error",
+            "support",
+            "status",
+            "source",
+        )
         return {name: getattr(self, name) for name in names}
