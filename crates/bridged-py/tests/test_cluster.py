@@ -182,7 +182,7 @@ def test_nothing_can_be_asked_before_a_fit(cls):
         ({"n_clusters": 0}, "`n_clusters` must be a whole number of at least 1, got 0"),
         ({"n_clusters": -3}, "`n_clusters` must be a whole number of at least 1, got -3"),
         ({"n_clusters": "many"}, "`n_clusters` must be a whole number of at least 1, got many"),
-        ({"max_iter": 2.5}, "`max_iter` must be a whole number of at least 1, got 2.5"),
+        ({"max_iter": 2.5}, "`max_iter` must be a whole number from 1 to 1000000000, got 2.5"),
         ({"metric": "manhattan"}, "`metric` must be euclidean or cosine, got manhattan"),
         ({"init": np.zeros((2, 2))}, "initial centroids are 2 × 2"),
         ({"init": np.zeros(3)}, "initial centroids must be"),

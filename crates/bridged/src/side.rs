@@ -52,12 +52,11 @@ impl Names {
 
     /// Whether every id and every carried value belongs to one of `rows` rows.
     pub(crate) fn check(&self, side: &'static str, rows: usize) -> Result<(), Error> {
-        let texts = self.texts.iter().map(|t| (t.name.as_str(), t.values.len()));
-        let ids = (!self.ids.is_empty()).then_some(("the ids", self.ids.len()));
+        let texts =
+            self.texts.iter().map(|t| (format!("the values of `{}`", t.name), t.values.len()));
+        let ids = (!self.ids.is_empty()).then(|| ("the ids".to_string(), self.ids.len()));
         match ids.into_iter().chain(texts).find(|(_, got)| *got != rows) {
-            Some((what, got)) => {
-                Err(Error::NamesDoNotFit { side, what: what.to_string(), got, rows })
-            }
+            Some((what, got)) => Err(Error::NamesDoNotFit { side, what, got, rows }),
             None => Ok(()),
         }
     }

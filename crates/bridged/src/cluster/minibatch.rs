@@ -87,10 +87,10 @@ crate::limits!(MiniBatchKMeans {
     k: Limits::at_least(1),
     batch_size: Limits::at_least(1),
     max_iter: ITERATIONS,
-    steps: Limits::at_least(1),
+    steps: ITERATIONS,
     restarts: RESTARTS,
     tol: TOLERANCE,
-    max_no_improvement: Limits::at_least(1),
+    max_no_improvement: ITERATIONS,
     reassignment_ratio: Limits::From(0.0, 1.0),
 });
 

@@ -70,11 +70,11 @@ pub enum MetricError {
          both need one row for each prediction and the same columns"
     )]
     Shape {
-        /// ScoredRows predicted.
+        /// Rows predicted.
         got_rows: usize,
         /// Columns predicted.
         got_cols: usize,
-        /// ScoredRows of the truth.
+        /// Rows of the truth.
         rows: usize,
         /// Columns of the truth.
         cols: usize,

@@ -156,7 +156,7 @@ macro_rules! limits {
 /// Runs of an algorithm from different starts.
 pub const RESTARTS: Limits = Limits::Whole(1, 1_000_000);
 /// Iterations of one run.
-pub const ITERATIONS: Limits = Limits::at_least(1);
+pub const ITERATIONS: Limits = Limits::Whole(1, 1_000_000_000);
 /// A tolerance relative to the spread of the data.
 pub const TOLERANCE: Limits = Limits::From(0.0, 1e6);
 

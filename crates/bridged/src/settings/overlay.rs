@@ -398,6 +398,8 @@ where
             Some(limits) if value.is_string() && named_words(&error) => {
                 format!("{limits}, or {}", needed(&error))
             }
+            // A number that is within the limits, but stands where something else should.
+            Some(_) if value.is_number() => needed(&error),
             Some(limits) => limits.to_string(),
             None => needed(&error),
         };
@@ -608,7 +610,7 @@ mod tests {
             ),
             (
                 "cluster.max_iter=0",
-                "`cluster.max_iter` must be a whole number of at least 1, got 0",
+                "`cluster.max_iter` must be a whole number from 1 to 1000000000, got 0",
             ),
         ] {
             assert_eq!(error(&[setting]), answer);

@@ -648,7 +648,7 @@ fn names_that_are_not_one_per_row_are_refused() {
     let (x, mut y) = pools(&s, 40);
     y.names.texts = vec![TextColumn { name: "caption".into(), values: vec![String::new(); 29] }];
     let error = method.fit_pools(x, y, &s.pairs, Seed(7), &Silent).unwrap_err().to_string();
-    assert_eq!(error, "caption of y have 29 entries, but the pool has 30 rows");
+    assert_eq!(error, "the values of `caption` of y have 29 entries, but the pool has 30 rows");
 }
 
 #[test]
