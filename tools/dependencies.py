@@ -50,9 +50,9 @@ def dependencies() -> dict[tuple[str, str], tuple[str, str]]:
     for line in subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines():
         if "|" not in line:  # an empty line between packages
             continue
-        package, _, licence = line.partition("|")
+        package, _, licence = line.removesuffix(" (*)").partition("|")  # (*): seen before
         name, version, *origin = package.split(" ", 2)
-        origin = " ".join(origin).replace("(proc-macro)", "").replace("(*)", "").strip()
+        origin = " ".join(origin).replace("(proc-macro)", "").strip()
         if not origin.startswith("(/"):  # a folder of ours
             found[name, version.removeprefix("v")] = (licence.strip(), origin)
     return found
