@@ -1,6 +1,6 @@
 //! The bridge of a model as a person reads it: linked clusters side by side, with real members.
 
-use crate::printer::{Align, Grid, bold, count, cut, number, plural};
+use crate::printer::{Align, Grid, bold, count, cut, dim, number, plural};
 use anyhow::Result;
 use bridged::bridge::Target;
 use bridged::{BridgedModel, Direction, Explanation, Side, Source};
@@ -30,7 +30,7 @@ impl<'a> Show<'a> {
 fn examples(side: &Side, cluster: u32, column: Option<&str>) -> Result<String> {
     let mut names: Vec<String> = Vec::new();
     for row in side.members(cluster, 24)? {
-        let name = side.title(row, column);
+        let name = side.member_title(row, column);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -114,6 +114,22 @@ fn right_side(
     };
     let shown = why.links.iter().enumerate().filter(|(i, t)| *i == 0 || t.weight >= 0.1);
     shown.take(3).map(|(_, t)| line(t)).collect()
+}
+
+/// Says by what members are shown, and how to choose something else.
+pub fn print_shown(model: &BridgedModel, show: Show<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let shown = |side: &Side, column: Option<&str>| match column.or_else(|| side.label_column()) {
+        Some(column) => format!("`{column}`"),
+        None => "ids".to_string(),
+    };
+    let carried = [model.x(), model.y()].map(|side| side.names().texts.len()).iter().sum::<usize>();
+    if carried == 0 {
+        return Ok(());
+    }
+    let (x, y) = (shown(model.x(), show.x), shown(model.y(), show.y));
+    let line =
+        format!("members by {x} of x and {y} of y; --show-x and --show-y choose other columns");
+    writeln!(out, "{}\n", dim(&line))
 }
 
 /// Prints what the model knows about its own quality.
@@ -208,15 +224,22 @@ pub fn print_contradictions(
     let mut grid = Grid::new(&[
         ("pairs that contradict the others", Align::Left),
         ("", Align::Left),
+        ("", Align::Left),
+        ("", Align::Left),
         ("likelier than by chance", Align::Right),
     ]);
+    // The id finds the row in its table; what it is called says what it is.
+    let called = |side: &Side, row: u32, column: Option<&str>| {
+        let id = side.names().id(row as usize);
+        let title = side.member_title(row as usize, column);
+        let title = if title == id { String::new() } else { cut(&title, MEMBERS) };
+        [cut(&id, MEMBERS), title]
+    };
     for c in found {
         let (x, y) = model.pairs()[c.pair];
-        grid.row(vec![
-            cut(&model.x().title(x as usize, show.x), MEMBERS),
-            cut(&model.y().title(y as usize, show.y), MEMBERS),
-            format!("× {:.2}", c.agreement),
-        ]);
+        let (x, y) = (called(model.x(), x, show.x), called(model.y(), y, show.y));
+        let agreement = format!("× {:.2}", c.agreement);
+        grid.row(x.into_iter().chain(y).chain([agreement]).collect());
     }
     writeln!(out)?;
     grid.print(out)

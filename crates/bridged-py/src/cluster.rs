@@ -4,7 +4,7 @@ use crate::arrays::{Rows, array, labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params;
-use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian};
+use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian, Init};
 use bridged::{Matrix, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -35,8 +35,16 @@ impl Clustering {
         seed: u64,
         host: Host,
     ) -> PyResult<(Self, Bound<'py, PyDict>)> {
-        let spec = params::clustering(&method.0, &method.1)?;
+        let mut spec = params::clustering(&method.0, &method.1)?;
         let rows = view(&rows)?;
+        // As scikit-learn does: fewer clusters, and a warning, where there are fewer distinct rows.
+        let too_few = match host.run(py, |_| Ok::<_, Failure>(spec.check_distinct(rows)))? {
+            Err(ClusterError::TooFewDistinct { distinct, k }) => {
+                spec = with_fewer(spec, distinct);
+                Some((distinct, k))
+            }
+            _ => None,
+        };
         let weights = weights.map(|w| w.as_array().to_vec());
         let found = host.run(py, |watch| match (&spec, &weights) {
             (_, None) => spec.fit(rows, Seed(seed), watch),
@@ -48,6 +56,7 @@ impl Clustering {
             }
         })?;
         let report = PyDict::new(py);
+        report.set_item("distinct", too_few)?;
         report.set_item("labels", labels(py, &found.labels))?;
         report.set_item("sizes", labels(py, &found.sizes))?;
         report.set_item("inertia", found.inertia)?;
@@ -136,6 +145,21 @@ impl Clustering {
         let cols = serde_json::from_value(state["cols"].clone()).map_err(broken)?;
         Ok(Self { rule, cols })
     }
+}
+
+/// The same with as many clusters as there are distinct rows, each of which is then one; those that
+/// part equal rows on purpose, or by merging, keep their number.
+fn with_fewer(mut spec: ClusterSpec, distinct: usize) -> ClusterSpec {
+    match &mut spec {
+        ClusterSpec::KMeans(c) => (c.k, c.init) = (distinct, Init::PlusPlus),
+        ClusterSpec::MiniBatchKMeans(c) => (c.k, c.init) = (distinct, Init::PlusPlus),
+        ClusterSpec::GaussianMixture(c) => (c.k, c.init) = (distinct, Init::PlusPlus),
+        ClusterSpec::BalancedKMeans(_)
+        | ClusterSpec::Spectral(_)
+        | ClusterSpec::Agglomerative(_)
+        | ClusterSpec::Dbscan(_) => {}
+    }
+    spec
 }
 
 fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(

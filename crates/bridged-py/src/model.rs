@@ -61,19 +61,21 @@ impl Model {
     }
 
     /// Predicts rows, those of the pool that it was fitted on if none are given: a dict with `value`
-    /// and, with `details`, what says why. Rows whose output cluster is less probable than
-    /// `min_confidence` are not answered.
+    /// and, with `details`, what says why. Asked for are the least confidence, below which rows are
+    /// not answered, and the level of unfamiliar rows, by default the core's.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         reverse: bool,
         rows: Option<Rows<'py>>,
         details: bool,
-        min_confidence: Option<f64>,
+        ask: (Option<f64>, Option<f64>),
         host: Host,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rows = rows.as_ref().map(view).transpose()?;
-        let ask = Ask { min_confidence, level: None };
+        let (min_confidence, unfamiliar) = ask;
+        let unfamiliar = unfamiliar.unwrap_or(Ask::default().unfamiliar);
+        let ask = Ask { min_confidence, level: None, unfamiliar };
         let found = host.run(py, |_| match rows {
             Some(rows) => self.model.predict_asked(direction(reverse), rows, ask),
             None => self.model.predict_pool_asked(direction(reverse), ask),
@@ -181,6 +183,14 @@ impl Model {
         rows.into_iter().filter(|&row| row < known).map(|row| side.title(row, None)).collect()
     }
 
+    /// What rows of a side are called as members of their clusters.
+    fn member_titles(&self, name: &str, rows: Vec<usize>) -> Vec<String> {
+        let side = self.side_named(name);
+        let known = side.len();
+        let title = |row| side.member_title(row, None);
+        rows.into_iter().filter(|&row| row < known).map(title).collect()
+    }
+
     /// The rows of a cluster that are nearest to its centroid.
     fn members(&self, name: &str, cluster: u32, most: usize) -> PyResult<Vec<usize>> {
         Ok(self.side_named(name).members(cluster, most).map_err(Failure::from)?)
@@ -248,6 +258,7 @@ fn explain(report: &Bound<'_, PyDict>, found: &Prediction) -> PyResult<()> {
     report.set_item("probability", numbers(&|why| or_nan(why.probability)))?;
     report.set_item("vote_share", numbers(&|why| why.vote_share))?;
     report.set_item("expected_error", numbers(&|why| why.expected_error))?;
+    report.set_item("novelty", numbers(&|why| or_nan(why.novelty)))?;
     let support: Vec<u32> = found.explanations().map(|why| why.support).collect();
     report.set_item("support", support.into_pyarray(py))?;
     report.set_item("status", status.into_pyarray(py))?;

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn import cluster as peers
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import bridged
@@ -209,3 +209,30 @@ def test_bad_rows_are_refused_with_their_place(task):
         model.predict(task.X[:, :3])
     with pytest.raises(ValueError, match="row 0 holds NaN or infinity"):
         bridged.KMeans(1).fit(np.full((2, 2), 1e300))
+
+
+def test_fewer_distinct_rows_than_clusters_are_a_warning_as_in_scikit_learn():
+    X = np.repeat([[0.0, 1], [5, 5], [9, 0]], 30, axis=0)
+    for cls in (bridged.KMeans, bridged.MiniBatchKMeans, bridged.GaussianMixture):
+        with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(3\) found smaller than n_clusters \(7\)"):
+            found = cls(n_clusters=7).fit(X)
+        assert len(set(found.labels_)) == 3 and found.inertia_ == 0
+    with pytest.raises(ValueError, match="there are 3 distinct rows, and 7 clusters need at least 7"):
+        bridged.BridgedClustering(n_clusters=7).fit(X, np.random.default_rng(0).normal(size=(90, 2)), [(0, 0), (1, 1)])
+
+
+def test_labels_are_those_of_predict_however_early_a_run_ends():
+    X = np.random.default_rng(3).normal(size=(500, 4)).astype(np.float32)
+    for max_iter in (1, 2, 5):
+        for cls in (bridged.KMeans, bridged.MiniBatchKMeans, bridged.GaussianMixture):
+            found = cls(n_clusters=8, max_iter=max_iter).fit(X)
+            np.testing.assert_array_equal(found.labels_, found.predict(X))
+
+
+def test_where_all_is_noise_dbscan_has_no_cluster():
+    X = np.arange(10.0)[:, None]
+    found = bridged.DBSCAN(eps=0.5, min_samples=3).fit(X)
+    assert set(found.labels_) == {-1} and found.cluster_centers_.shape == (0, 1) and found.inertia_ == 0
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict(X), found.labels_)

@@ -110,8 +110,44 @@ def test_what_has_no_evidence_is_said(task):
 
 def test_rows_in_no_cluster_are_noise(task):
     model = BridgedClustering(cluster=bridged.DBSCAN(eps=1.5)).fit(task.X, task.Y, task.pairs)
-    found = model.predict(np.full((1, 5), 99.0), details=True)
+    found = model.predict(np.full((1, 5), 99.0), details=True, unfamiliar=0)
     assert found.cluster[0] == -1 and found.status[0] == "noise"
+    found = model.predict(np.full((1, 5), 99.0), details=True)
+    assert found.cluster[0] == -1 and found.status[0] == "unfamiliar", "farther than any noise of the pool"
+
+
+def test_rows_like_none_of_the_pool_are_unfamiliar(task):
+    model = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
+    for rows, predict in ((task.X, model.predict), (task.Y, model.predict_reverse)):
+        near = predict(rows, details=True)
+        assert set(near.status) == {"linked"} and ((near.novelty >= 0) & (near.novelty < 1)).all()
+        far = predict(-50 * rows + 1000, details=True)
+        assert set(far.status) == {"unfamiliar"} and (far.novelty > 0.999).all()
+        assert np.isfinite(far.value).all() and far.answered.all(), "people look"
+        for nothing in (far.probability, far.expected_error, far.radius(0.8)):
+            assert np.isnan(nothing).all()
+        assert "novelty" in far.to_pandas()
+        sure = far.surer_than(0.01)
+        assert not sure.answered.any() and set(sure.status) == {"unfamiliar"} and np.isnan(sure.value).all()
+        assert np.isnan(predict(-50 * rows + 1000, min_confidence=0.01)).all()
+        off = predict(-50 * rows + 1000, details=True, unfamiliar=0)
+        assert "unfamiliar" not in off.status and np.isfinite(off.probability).all()
+        with pytest.raises(ValueError, match="`unfamiliar` must be"):
+            predict(rows, unfamiliar=2)
+    assert "unfamiliar" not in model.predict_pool(details=True).status
+    assert model.evaluate(-50 * task.X[:9] + 1000, task.Y[:9])["forward"]["unfamiliar"] == 9
+
+
+def test_the_bridge_names_members_by_the_column_that_tells_clusters_apart(task):
+    kinds = np.array(["lynx", "otter", "heron", "newt"])
+    frame = pd.DataFrame(task.X, columns=[f"f{i}" for i in range(5)])
+    frame.insert(0, "id", [f"row{i}" for i in range(120)])
+    frame["dna"] = [f"{'ACGT' * 20}{i}" for i in range(120)]
+    frame["kind"] = kinds[task.x_class]
+    pairs = [(f"row{i}", j) for i, j in task.pairs]
+    model = BridgedClustering(4).fit(frame, task.Y, pairs)
+    assert model.inspect()["x"]["label"] == "kind"
+    assert set(model.bridge_["members"]) == set(kinds)
 
 
 def test_the_pool_keeps_its_clusters(task):

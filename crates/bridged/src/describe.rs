@@ -29,6 +29,20 @@ impl BridgedModel {
             .iter()
             .map(|c| json!({"x": c.x, "y": c.y, "pairs": c.count, "evidence": c.evidence}))
             .collect();
+        let contradictions: Vec<Value> = self
+            .contradictions(20)
+            .into_iter()
+            .map(|c| {
+                let (x, y) = self.pairs[c.pair];
+                let id = |side: &Side, row: u32| side.names.id(row as usize);
+                json!({
+                    "pair": c.pair,
+                    "x": id(&self.x, x),
+                    "y": id(&self.y, y),
+                    "agreement": c.agreement,
+                })
+            })
+            .collect();
         json!({
             "format": crate::MODEL_VERSION,
             "parameters": self.settings,
@@ -38,7 +52,7 @@ impl BridgedModel {
             "pairs": self.pairs.len(),
             "votes": votes,
             "bridge": routes,
-            "contradictions": self.contradictions(20),
+            "contradictions": contradictions,
             "warnings": self.warnings(),
         })
     }
@@ -51,6 +65,7 @@ fn side(side: &Side) -> Value {
         "columns": side.cols(),
         "vector": side.names.vector,
         "carried": side.names.texts.iter().map(|t| &t.name).collect::<Vec<_>>(),
+        "label": side.label_column(),
         "rows_kept": side.keeps_rows(),
         "clusters": side.k(),
         "sizes": clustering.sizes,

@@ -5,7 +5,7 @@ use crate::metrics::{
     self, LabelledRows, Links, MetricError, Predictions, Score, ScoredRows, Scorer,
 };
 use crate::model::{BridgedModel, Direction};
-use crate::predict::Prediction;
+use crate::predict::{Prediction, Status};
 use bridged_math::{Matrix, MatrixRef};
 use serde::{Serialize, Serializer};
 
@@ -25,8 +25,10 @@ pub struct Evaluation {
 /// Scores of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scores {
-    /// ScoredRows that were answered; the errors are over these.
+    /// Rows that were answered; the errors are over these.
     pub answered: usize,
+    /// Rows that are like none of the pool that the model was fitted on.
+    pub unfamiliar: usize,
     /// Of the model.
     pub model: ValueScores,
     /// Of the mean of the pool that the model was fitted on.
@@ -156,6 +158,10 @@ impl BridgedModel {
         });
         Ok(Scores {
             answered: answered.iter().filter(|a| **a).count(),
+            unfamiliar: prediction
+                .explanations()
+                .filter(|why| why.status == Status::Unfamiliar)
+                .count(),
             model: value_scores(prediction.values.view(), truth, rows)?,
             pool_mean: constant(&to.mean)?,
             paired_mean: paired_mean.map(|mean| constant(&mean)).transpose()?,

@@ -57,9 +57,11 @@ mod error;
 mod evaluate;
 mod fit;
 mod kept;
+mod label_column;
 mod method;
 pub mod metrics;
 mod model;
+mod novelty;
 #[cfg(feature = "persist")]
 mod persist;
 mod predict;
@@ -81,6 +83,7 @@ pub use fit::local_map::{Anchor, LocalMap};
 pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};
 pub use model::{BridgedModel, Direction};
+pub use novelty::UNFAMILIAR;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bridge::Votes;
+use crate::kept::Cached;
 use crate::predict::Regressor;
 use crate::settings::BridgedClustering;
 use crate::side::{Names, Side};
@@ -69,6 +70,7 @@ impl BridgedModel {
         x.check("x", self.x.len())?;
         y.check("y", self.y.len())?;
         (self.x.names, self.y.names) = (x, y);
+        (self.x.label_column, self.y.label_column) = (Cached::default(), Cached::default());
         Ok(self)
     }
 

@@ -3,6 +3,8 @@
 use crate::Error;
 use crate::cluster::{Clustering, Spread};
 use crate::kept::{Cached, KeptRows};
+use crate::label_column::label_column;
+use crate::novelty::Novelty;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use bridged_math::distance::squared_distance;
@@ -19,9 +21,11 @@ pub struct Side {
     pub(crate) radii: Vec<f64>,
     pub(crate) separation: Separation,
     pub(crate) spread: Spread,
+    pub(crate) novelty: Option<Novelty>,
     pub(crate) rows: Option<KeptRows>,
     pub(crate) names: Names,
     pub(crate) index: Cached<NeighborIndex>,
+    pub(crate) label_column: Cached<Option<usize>>,
 }
 
 /// What the rows and columns of a pool are called: for tables, predictions and the next file.
@@ -165,6 +169,23 @@ impl Side {
         match chosen.and_then(|t| t.values.get(row)) {
             Some(text) if !text.is_empty() => text.clone(),
             _ => self.names.id(row),
+        }
+    }
+
+    /// The carried column that tells a person best what the clusters are; `None` where ids say as much.
+    pub fn label_column(&self) -> Option<&str> {
+        let texts = &self.names.texts;
+        let find = || Ok(label_column(texts, self.labels()));
+        let found = self.label_column.get_or_make(find).ok().copied().flatten();
+        found.and_then(|at| texts.get(at)).map(|column| column.name.as_str())
+    }
+
+    /// What a row is called as a member of its cluster: by the named column, else by
+    /// [`label_column`](Self::label_column), else its id.
+    pub fn member_title(&self, row: usize, column: Option<&str>) -> String {
+        match column.or_else(|| self.label_column()) {
+            Some(column) => self.title(row, Some(column)),
+            None => self.names.id(row),
         }
     }
 

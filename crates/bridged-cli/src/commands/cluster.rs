@@ -69,6 +69,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
     let scaler = args.scale.fit(pool.rows.view(), "the rows")?;
     let scaled = scaler.apply(pool.rows.view());
+    spec.check_distinct(scaled.view()).with_context(|| format!("`{}`", args.rows.display()))?;
     let clustering = spec
         .fit(scaled.view(), Seed(args.seed), &stages)
         .with_context(|| format!("`{}`", args.rows.display()))?;
@@ -99,7 +100,14 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let rows = plural(pool.rows.rows(), "row");
         let clusters = plural(clustering.k(), "cluster");
         let (method, sizes) = (spec.name(), sizes(&clustering.sizes));
-        writeln!(out, "{rows} in {clusters} by {method}: sizes {sizes}")?;
+        if clustering.k() > 0 {
+            writeln!(out, "{rows} in {clusters} by {method}: sizes {sizes}")?;
+        } else {
+            writeln!(
+                out,
+                "{rows} in {clusters} by {method}; a larger eps or fewer min_samples find some"
+            )?;
+        }
         if noise > 0 {
             writeln!(out, "{} in no cluster (label −1)", plural(noise, "row"))?;
         }

@@ -129,6 +129,12 @@ pub fn print(scores: &Evaluation, out: &mut dyn Write) -> Result<()> {
     row("y from x", &scores.forward);
     row("x from y", &scores.reverse);
     grid.print(out)?;
+    for (side, scores) in [("x", &scores.forward), ("y", &scores.reverse)] {
+        if scores.unfamiliar > 0 {
+            let rows = plural(scores.unfamiliar, "row");
+            writeln!(out, "{rows} of {side} unfamiliar: like none that the model was fitted on")?;
+        }
+    }
     if let Some(latent) = &scores.latent {
         writeln!(out)?;
         let titles = |scores: &ByMetric| scores.iter().map(|(s, _)| s.title).collect::<Vec<_>>();

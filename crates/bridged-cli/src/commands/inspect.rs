@@ -13,10 +13,10 @@ pub struct Args {
     /// Print everything but the vectors as JSON
     #[arg(long)]
     json: bool,
-    /// The carried column that stands for rows of x [default: the first]
+    /// The carried column that stands for rows of x [default: the one that tells clusters apart best]
     #[arg(long, value_name = "COLUMN")]
     show_x: Option<String>,
-    /// The carried column that stands for rows of y [default: the first]
+    /// The carried column that stands for rows of y [default: the one that tells clusters apart best]
     #[arg(long, value_name = "COLUMN")]
     show_y: Option<String>,
 }
@@ -33,6 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
         bridge_view::print(&model, direction, show, &mut out)?;
         writeln!(out)?;
     }
+    bridge_view::print_shown(&model, show, &mut out)?;
     bridge_view::print_checks(&model, &mut out)?;
     writeln!(out)?;
     bridge_view::print_verdict(&model, &mut out)?;

@@ -5,7 +5,7 @@ use crate::pools::{self, Columns};
 use crate::printer::plural;
 use crate::progress::Talk;
 use anyhow::{Result, anyhow};
-use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side};
+use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side, Status};
 use bridged_io::{Column, ColumnData, Layout, Pool, Table};
 use serde_json::json;
 use std::io::Write;
@@ -32,6 +32,10 @@ pub struct Args {
     /// Also give the radius of a ball that holds the true output with this probability
     #[arg(long, value_name = "P", value_parser = options::share)]
     level: Option<f64>,
+    /// Call a row unfamiliar if at most this share of the pool's rows are as far from their
+    /// clusters; 0 calls none so [default: 0.001]
+    #[arg(long, value_name = "P", value_parser = options::share)]
+    unfamiliar: Option<f64>,
     /// The id column of the rows
     #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
@@ -51,7 +55,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
         pools::read_pool(&args.rows, columns, &model.from(direction).names().vector)
     })?;
-    let ask = Ask { min_confidence: args.min_confidence, level: args.level };
+    let ask = Ask {
+        min_confidence: args.min_confidence,
+        level: args.level,
+        unfamiliar: args.unfamiliar.unwrap_or(Ask::default().unfamiliar),
+    };
     let prediction = stages
         .time("predict", || model.predict_asked(direction, pool.rows.view(), ask))
         .map_err(|error| match error {
@@ -91,6 +99,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             summary.status.iter().map(|(status, n)| format!("{n} {status}")).collect();
         let rows = plural(summary.rows, "row");
         writeln!(out, "{rows}: {}; wrote {}", parts.join(", "), args.output.display())?;
+        if summary.status.contains_key(Status::Unfamiliar.name()) {
+            eprintln!(
+                "hint: unfamiliar rows are farther from every cluster than the rows that the model \
+                 was fitted on; their values are guesses without a probability or a radius. Other \
+                 units, other features or another source than in the fit are the usual causes."
+            );
+        }
     }
     Ok(())
 }
@@ -134,6 +149,9 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
         columns.push(number("probability", &|w| w.probability));
     }
     columns.push(number("expected_error", &|w| Some(w.expected_error)));
+    if why.iter().any(|w| w.novelty.is_some()) {
+        columns.push(number("novelty", &|w| w.novelty));
+    }
     columns.push(number("weight", &|w| w.weight()));
     columns.push(text("links", &|i| {
         let links = why[i].links;
@@ -157,6 +175,7 @@ const RESERVED: &[&str] = &[
     "linked",
     "probability",
     "expected_error",
+    "novelty",
     "radius",
     "weight",
     "links",

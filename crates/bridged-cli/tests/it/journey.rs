@@ -1,6 +1,8 @@
 //! From files to a bridge, predictions and scores.
 
 use crate::support::{Folder, blobs};
+use bridged_io::{Column, ColumnData, Select, Table};
+use bridged_math::Matrix;
 
 fn blob_folder() -> Folder {
     let folder = Folder::new();
@@ -261,4 +263,122 @@ fn real_data_of_the_paper_s_kind_fit_when_they_are_here() {
     assert!(ratio("forward") < 0.97, "{}", ratio("forward"));
     assert!(ratio("reverse") < 0.85, "{}", ratio("reverse"));
     assert!(json["latent"]["x"]["ami"].as_f64().unwrap() > 0.6);
+}
+
+/// The rows of a table of the demo, changed.
+fn changed(folder: &Folder, from: &str, to: &str, change: impl Fn(f32) -> f32) {
+    let select = Select { vector: Some("vector"), ..Select::default() };
+    let pool = bridged_io::read(&folder.path(from)).unwrap().into_pool(select).unwrap();
+    let (rows, ids) = (pool.rows, pool.ids.into_iter().map(Some).collect());
+    let far = Matrix::from_fn(rows.rows(), rows.cols(), |i, c| change(rows.row(i)[c]));
+    let columns = vec![
+        Column::new("id", ColumnData::Text(ids)),
+        Column::new("vector", ColumnData::Vector(far)),
+    ];
+    let path = folder.path(to);
+    bridged_io::write(&path, &Table::new(&path, columns).unwrap()).unwrap();
+}
+
+#[test]
+fn rows_far_from_everything_are_unfamiliar_and_unseen_ones_of_the_same_kind_are_not() {
+    let folder = Folder::with_demo();
+    for (file, reverse) in [("unseen-pictures.parquet", ""), ("unseen-names.parquet", " --reverse")]
+    {
+        let json = folder.json(&format!("predict m.bridged {file}{reverse} -o near.csv"));
+        let unfamiliar = json["status"]["unfamiliar"].as_u64().unwrap_or(0);
+        assert!(unfamiliar <= 1, "{file}: {json}");
+        changed(&folder, file, "far.parquet", |v| -50.0 * v + 1000.0);
+        changed(&folder, file, "zeros.parquet", |_| 0.0);
+        for far in ["far.parquet", "zeros.parquet"] {
+            let outcome = folder.run(&format!(
+                "predict m.bridged {far}{reverse} --level 0.8 --nearest 1 -o far.csv"
+            ));
+            assert!(
+                outcome.stdout.starts_with("42 rows: 42 unfamiliar; wrote "),
+                "{file} {far}: {}",
+                outcome.stdout
+            );
+            assert!(
+                outcome.stderr.contains("hint: unfamiliar rows are farther"),
+                "{}",
+                outcome.stderr
+            );
+            let text = folder.text("far.csv");
+            let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+            for line in text.lines().skip(1) {
+                let cell = |name: &str| {
+                    line.split(',').nth(header.iter().position(|h| *h == name).unwrap()).unwrap()
+                };
+                assert_eq!(cell("status"), "unfamiliar");
+                assert_eq!([cell("probability"), cell("radius"), cell("expected_error")], [""; 3]);
+                assert!(cell("novelty").parse::<f64>().unwrap() > 0.999);
+                assert!(!cell("value_0").is_empty(), "people look");
+            }
+        }
+        let asked = |flags: &str| {
+            folder.json(&format!("predict m.bridged far.parquet{reverse} {flags} -o a.csv"))
+        };
+        assert_eq!(asked("--min-confidence 0.01")["answered"], 0);
+        assert_eq!(asked("--unfamiliar 0")["status"]["linked"], 42);
+    }
+    let scores = "evaluate m.bridged --x unseen-pictures.parquet --y far.parquet";
+    assert_eq!(folder.json(scores)["reverse"]["unfamiliar"], 42);
+    assert!(folder.ok(scores).contains("42 rows of y unfamiliar"));
+}
+
+#[test]
+fn a_side_needs_a_distinct_row_for_each_cluster_and_noise_alone_is_no_error_of_a_clustering() {
+    let folder = blob_folder();
+    let rows: String = (0..60).map(|i| format!("x{i},{},1\n", i % 3)).collect();
+    folder.write("few.csv", format!("id,a,b\n{rows}"));
+    let need =
+        "there are 3 distinct rows, and 7 clusters need at least 7; ask for 3 clusters or fewer";
+    let fit = folder.run("fit --x few.csv --y y.csv --pairs pairs.csv -k 7 -o m.bridged");
+    assert!(
+        fit.code == 1 && fit.stderr.contains(&format!("cannot cluster x: {need}")),
+        "{}",
+        fit.stderr
+    );
+    let cluster = folder.run("cluster few.csv -k 7 -o l.csv");
+    assert!(cluster.code == 1 && cluster.stderr.contains(need), "{}", cluster.stderr);
+    assert!(!folder.files().contains(&"l.csv".to_string()));
+
+    let out = folder.ok("cluster x.csv --method dbscan --set eps=1e-6 -o l.csv");
+    assert!(out.starts_with("60 rows in 0 clusters by dbscan; a larger eps"), "{out}");
+    assert!(folder.text("l.csv").lines().skip(1).all(|line| line.ends_with(",-1")));
+    let lone = "fit --x x.csv --y y.csv --pairs pairs.csv --cluster dbscan --set x.cluster.eps=1e-6 -o m.bridged";
+    let fit = folder.run(lone);
+    assert!(fit.code == 1 && fit.stderr.contains("raise `eps`"), "{}", fit.stderr);
+}
+
+#[test]
+fn members_are_shown_by_the_column_that_tells_clusters_apart_and_contradictions_by_their_ids() {
+    let folder = Folder::new();
+    let rows = |side: &str, n: usize| -> String {
+        let row = |i: usize| {
+            let (city, dna) = (["Rome", "Oslo"][i / 8 % 2], "ACGT".repeat(20));
+            let v = (i % 3 * 10) as f64 + (i * 7 % 5) as f64 * 0.1;
+            format!("{side}{i},{city},{dna}{i},kind {},{v},{}\n", i % 3, -v)
+        };
+        format!("id,city,dna,kind,a,b\n{}", (0..n).map(row).collect::<String>())
+    };
+    folder.write("x.csv", rows("x", 60));
+    folder.write("y.csv", rows("y", 60));
+    let pair = |i: usize| format!("x{i},y{}\n", if i == 4 { 30 } else { i });
+    folder.write("pairs.csv", format!("x_id,y_id\n{}", (0..15).map(pair).collect::<String>()));
+    folder.ok(FIT);
+    let out = folder.ok("inspect m.bridged");
+    assert!(out.contains("members by `kind` of x and `kind` of y; --show-x"), "{out}");
+    assert!(out.contains("  kind 0  ") && !out.contains("ACGT"), "{out}");
+    let listed = out.split("pairs that contradict the others").nth(1).expect("one is wrong");
+    assert!(listed.contains("x4") && listed.contains("y30") && listed.contains("kind 1"), "{out}");
+    let json = folder.json("inspect m.bridged");
+    assert_eq!((&json["x"]["label"], &json["y"]["label"]), (&"kind".into(), &"kind".into()));
+    let first = &json["contradictions"][0];
+    assert_eq!((&first["x"], &first["y"]), (&"x4".into(), &"y30".into()));
+    let out = folder.ok("inspect m.bridged --show-x city");
+    assert!(
+        out.contains("members by `city` of x and `kind` of y") && out.contains("Rome"),
+        "{out}"
+    );
 }

@@ -47,7 +47,7 @@ fn check(name: &str, protocol: &Protocol) {
         let mut rows: Vec<(f64, f64)> = Vec::new(); // expected and true error
         for (model, draw) in fits(&data, protocol, direction) {
             let TestRows::Unseen(test) = &draw.test else { panic!("the setting is inductive") };
-            let ask = Ask { level: Some(0.9), ..Ask::default() };
+            let ask = Ask { level: Some(0.9), unfamiliar: 0.0, ..Ask::default() };
             let prediction = model.predict_asked(Direction::Forward, test.view(), ask).unwrap();
             for (i, why) in prediction.explanations().enumerate() {
                 let error = squared_distance(prediction.values.row(i), draw.truth.row(i));

@@ -1,6 +1,7 @@
 //! Studies from a file of data to lines of results.
 
 mod calibration;
+mod novelty;
 mod presets;
 mod report;
 mod studies;

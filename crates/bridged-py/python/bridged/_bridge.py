@@ -46,7 +46,8 @@ class Bridge(dict):
     status       linked, tied, eliminated, outvoted, no evidence
     answer       link, nearest cluster N, mean, abstain
     links        all output clusters with their shares, where there are several
-    members      what the most typical rows are called
+    members      what the most typical rows are called: by the carried column that tells clusters
+                 apart best (``model.inspect()["x"]["label"]``), or their ids
     linked_members  the same of the output cluster
     ============ =====================================================================
 
@@ -76,7 +77,7 @@ class Bridge(dict):
 
         def members(side, cluster):
             rows = native.members(side, cluster, 6)
-            return ", ".join(dict.fromkeys(native.titles(side, rows)))
+            return ", ".join(dict.fromkeys(native.member_titles(side, rows)))
 
         lines, targets = json.loads(native.link_table(reverse)), []
         for line in lines:

@@ -6,10 +6,12 @@ of ``float32`` rows with ``float64`` sums.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import as_rows, as_table
@@ -97,6 +99,14 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         spec = (self._method, self._settings())
         with in_words_of(CORE_NAME):
             self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
+        if found["distinct"] is not None:
+            distinct, asked = found["distinct"]
+            warnings.warn(
+                f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({asked}). "
+                "Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self.labels_ = found["labels"]
         self.cluster_centers_ = found["centroids"]
         self.sizes_ = found["sizes"]

@@ -180,10 +180,21 @@ class BridgedClustering(Runs, BaseEstimator):
         )
 
     @overload
-    def predict(self, X: Rows, details: Literal[False] = False, *, min_confidence: float | None = None) -> Floats: ...
+    def predict(
+        self,
+        X: Rows,
+        details: Literal[False] = False,
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+    ) -> Floats: ...
     @overload
-    def predict(self, X: Rows, details: Literal[True], *, min_confidence: float | None = None) -> Prediction: ...
-    def predict(self, X: Rows, details: bool = False, *, min_confidence: float | None = None) -> Floats | Prediction:
+    def predict(
+        self, X: Rows, details: Literal[True], *, min_confidence: float | None = None, unfamiliar: float | None = None
+    ) -> Prediction: ...
+    def predict(
+        self, X: Rows, details: bool = False, *, min_confidence: float | None = None, unfamiliar: float | None = None
+    ) -> Floats | Prediction:
         """Predict y from rows of x.
 
         Parameters
@@ -192,36 +203,46 @@ class BridgedClustering(Runs, BaseEstimator):
         details : bool, default=False
             Whether to say why as well.
         min_confidence : float or None, default=None
-            Abstain where the output cluster is less probable than this; of the posterior bridge only.
+            Abstain where the output cluster is less probable than this, or the row is unfamiliar; of
+            the posterior bridge only.
+        unfamiliar : float or None, default=None
+            Call a row unfamiliar if at most this share of the pool's rows are as far from their
+            clusters: 0.001 by default; 0 calls none so. See :attr:`Prediction.novelty`.
 
         Returns
         -------
         ndarray of float32, (n, d_y), or Prediction
             NaN where the model abstains (``min_confidence``, ``uncovered="abstain"``).
         """
-        return self._predict(X, False, details, min_confidence)
+        return self._predict(X, False, details, min_confidence, unfamiliar)
 
     @overload
     def predict_reverse(
-        self, Y: Rows, details: Literal[False] = False, *, min_confidence: float | None = None
+        self,
+        Y: Rows,
+        details: Literal[False] = False,
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
     ) -> Floats: ...
     @overload
     def predict_reverse(
-        self, Y: Rows, details: Literal[True], *, min_confidence: float | None = None
+        self, Y: Rows, details: Literal[True], *, min_confidence: float | None = None, unfamiliar: float | None = None
     ) -> Prediction: ...
     def predict_reverse(
-        self, Y: Rows, details: bool = False, *, min_confidence: float | None = None
+        self, Y: Rows, details: bool = False, *, min_confidence: float | None = None, unfamiliar: float | None = None
     ) -> Floats | Prediction:
         """Predict x from rows of y; as :meth:`predict`."""
-        return self._predict(Y, True, details, min_confidence)
+        return self._predict(Y, True, details, min_confidence, unfamiliar)
 
     def predict_pool(self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
 
-        Needs ``keep_rows=True``. This is the transductive setting of the paper.
+        Needs ``keep_rows=True``. This is the transductive setting of the paper. None of these rows is
+        unfamiliar.
         """
         check_is_fitted(self)
-        return self._answer(None, reverse, details, min_confidence)
+        return self._answer(None, reverse, details, min_confidence, None)
 
     def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error of y from x, over the rows that are answered.
@@ -314,13 +335,13 @@ class BridgedClustering(Runs, BaseEstimator):
         names = self._model.vector_names(side)
         return as_known(rows, names, side, self)
 
-    def _predict(self, rows, reverse, details, min_confidence):
+    def _predict(self, rows, reverse, details, min_confidence, unfamiliar):
         check_is_fitted(self)
-        return self._answer(self._known(rows, reverse), reverse, details, min_confidence)
+        return self._answer(self._known(rows, reverse), reverse, details, min_confidence, unfamiliar)
 
-    def _answer(self, rows, reverse, details, min_confidence):
-        least = None if min_confidence is None else float(min_confidence)
-        found = self._model.predict(reverse, rows, bool(details), least, self._host())
+    def _answer(self, rows, reverse, details, min_confidence, unfamiliar):
+        least, level = (None if asked is None else float(asked) for asked in (min_confidence, unfamiliar))
+        found = self._model.predict(reverse, rows, bool(details), (least, level), self._host())
         if not details:
             return found["value"]
         return Prediction.of(

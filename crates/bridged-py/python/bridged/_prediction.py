@@ -35,17 +35,21 @@ class Prediction:
         That cluster's share of the answer: 1, or less where several are blended.
     probability : ndarray of float64
         The probability that the output lies in ``linked``, of the posterior bridge; NaN of bridges
-        that do not know it.
+        that do not know it, and of unfamiliar rows.
     vote_share : ndarray of float64
         The share of the pairs in the answering cluster that voted for ``linked``; 0 without one. A
         share of few votes is no probability: see ``support``.
     expected_error : ndarray of float64
-        The expected squared error of an entry of ``value``.
+        The expected squared error of an entry of ``value``; NaN of unfamiliar rows.
+    novelty : ndarray of float64
+        How unlike the rows of the pool the row is, 0 to 1: the share of them that are nearer to their
+        clusters, and beyond all of them ever closer to 1. NaN of models that an earlier release wrote.
     support : ndarray of uint32
         How many pairs voted for the answer.
     status : ndarray of str
         How the link was decided: linked, tied, eliminated, outvoted, no evidence, noise; unsure where
-        ``min_confidence`` was not reached.
+        ``min_confidence`` was not reached; unfamiliar where the row is like none that the model was
+        fitted on: its value is a guess, and its probability, its expected error and its radius are NaN.
     source : ndarray of str
         Where the answer comes from: link, nearest (linked cluster), mean (of the pool), abstain.
     """
@@ -57,6 +61,7 @@ class Prediction:
     probability: np.ndarray
     vote_share: np.ndarray
     expected_error: np.ndarray
+    novelty: np.ndarray
     support: np.ndarray
     status: np.ndarray
     source: np.ndarray
@@ -79,12 +84,13 @@ class Prediction:
         return self.source != "abstain"
 
     def surer_than(self, least: float) -> Prediction:
-        """The same, abstaining where ``probability`` is below ``least``."""
-        unsure = self.probability < least
+        """The same, abstaining where ``probability`` is below ``least`` or the row is unfamiliar."""
+        unfamiliar = self.status == "unfamiliar"
+        unsure = (self.probability < least) | unfamiliar
         return replace(
             self,
             value=np.where(unsure[:, None], np.float32(np.nan), self.value),
-            status=np.where(unsure, "unsure", self.status),
+            status=np.where(unsure & ~unfamiliar, "unsure", self.status),
             source=np.where(unsure, "abstain", self.source),
         )
 
@@ -100,6 +106,7 @@ class Prediction:
 
         It is conformal: taken from the errors on pairs that were left out, it holds whatever the model
         got wrong, if new rows come like the pairs did. ``n`` pairs can promise at most ``n / (n + 1)``.
+        Of unfamiliar rows, which do not, it is NaN.
         """
         return np.sqrt(self._ball(level) * self.expected_error)
 
@@ -123,6 +130,7 @@ class Prediction:
             "probability",
             "vote_share",
             "expected_error",
+            "novelty",
             "support",
             "status",
             "source",

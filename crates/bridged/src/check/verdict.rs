@@ -4,15 +4,20 @@
 //! |---|---|
 //! | error | leaving out one pair at a time, error of the bridge ÷ error of the better constant |
 //! | chance | the share of shuffled pairings whose clusters agree as much as those of the pairs |
+//! | settled | the share of the pairs whose input is nearer to its own centre than to any other |
 //! | covered | the share of input rows whose cluster has a pair |
 //! | clarity | how surely rows belong to their clusters, of both sides |
 //!
 //! Agreement is Σ over cells of votes² / (votes of the row · votes of the column), Pearson's
 //! statistic up to constants; one pair per cluster agrees with every pairing, so that pairs without any
 //! repetition never prove themselves. O(999 · pairs).
+//!
+//! A pair that is not settled lies in its cluster because the sizes are balanced, or because equal rows
+//! had to part: a new row like it may get another. Where most are, the pairs show nothing about new
+//! rows. An output that does not vary beyond rounding is nothing to predict.
 
 use crate::bridge::Votes;
-use crate::cluster::NOISE;
+use crate::cluster::{AssignRule, NOISE};
 use crate::model::{BridgedModel, Direction};
 use bridged_math::Seed;
 use rand::seq::SliceRandom;
@@ -25,6 +30,12 @@ const SHUFFLES: usize = 999;
 const CLEAR_GAIN: f64 = 0.9;
 /// Agreement that this share of shuffles reaches is no accident.
 const CHANCE: f64 = 0.05;
+/// With fewer settled pairs than this share, the pairs say nothing about new rows.
+const SETTLED: f64 = 0.5;
+/// A row that is nearer to its own centre by no more than this share is as near to another.
+const DEPTH: f64 = 1e-6;
+/// A mean squared error below this share of the mean square of the data is rounding.
+const ROUNDING: f64 = 1e-13;
 
 /// What to expect of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,13 +94,25 @@ impl BridgedModel {
         let (from, votes) = (self.from(direction), self.votes(direction));
         let error = regressor.leave_one_out().filter(|c| c.answered > 0).map(|check| {
             let (_, constant) = check.best_constant();
-            if constant > 0.0 { check.bridge / constant } else { 1.0 }
+            let mean = &self.to(direction).mean;
+            let square = mean.iter().map(|&m| f64::from(m).powi(2)).sum::<f64>();
+            let rounding = ROUNDING * square / mean.len().max(1) as f64;
+            if constant > rounding { check.bridge / constant } else { 1.0 }
         });
+        let settled = match from.clustering.rule {
+            AssignRule::Nearest { .. } => {
+                let settled = votes.pairs.iter().filter(|p| p.x_depth > DEPTH).count();
+                settled as f64 / votes.pairs.len().max(1) as f64
+            }
+            // Depth is about centroids, which these rules do not ask.
+            AssignRule::Mixture(_) | AssignRule::Neighbors { .. } => 1.0,
+        };
         let chance = chance(&votes);
         let sizes = &from.clustering.sizes;
         let with_pair = votes.rows().into_iter().zip(sizes).filter(|(row, _)| !row.is_empty());
         let covered: f64 = with_pair.map(|(_, &n)| f64::from(n)).sum();
         let grade = match error {
+            _ if settled < SETTLED => Grade::None,
             Some(error) if error <= CLEAR_GAIN && chance <= CHANCE => Grade::Good,
             Some(error) if error < 1.0 => Grade::Weak,
             _ => Grade::None,

@@ -44,6 +44,7 @@ impl AssignRule {
                 nearest(x, centres.view())
             }
             AssignRule::Mixture(mixture) => mixture.assign(x),
+            AssignRule::Neighbors { rows, .. } if rows.rows() == 0 => vec![NOISE; x.rows()],
             AssignRule::Neighbors { rows, labels, neighbors, radius, metric } => {
                 let seen = metric.view(x);
                 let x = MatrixRef::new(x.rows(), x.cols(), &seen).expect("same shape as x");

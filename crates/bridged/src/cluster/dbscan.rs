@@ -8,7 +8,8 @@
 //! Neighbour lists are never held: one pass counts neighbours, a second joins core rows in a
 //! union–find structure, so the memory is O(n) whatever `eps`. Time O(n² d) at the speed of a
 //! matrix product. A row that was not seen joins the cluster of its nearest core row if that is
-//! within `eps`, and is noise otherwise.
+//! within `eps`, and is noise otherwise. Where no row is a core row there is no cluster: every row is
+//! noise, seen or not.
 //!
 //! Choose it where the number of clusters is not known and outliers are expected.
 //!
@@ -126,9 +127,6 @@ impl Clusterer for Dbscan {
 
         let near = Within { neighbors: &neighbors, radius };
         let Dense { core, labels, k } = dense_regions(&near, x.rows(), self.min_samples, watch)?;
-        if k == 0 {
-            return Err(self.no_cluster(&neighbors, radius));
-        }
         let kept: Vec<usize> = (0..x.rows()).filter(|&i| core[i]).collect();
         let rule = AssignRule::Neighbors {
             labels: kept.iter().map(|&i| labels[i]).collect(),
@@ -166,7 +164,12 @@ impl Dbscan {
         distances
     }
 
-    fn no_cluster(&self, neighbors: &Neighbors<'_>, radius: f64) -> ClusterError {
+    /// Why rows are all noise, and what to change, for whoever needs a cluster.
+    pub(crate) fn no_cluster(&self, x: MatrixRef<'_>) -> ClusterError {
+        let seen = self.metric.view(x);
+        let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("the metric keeps the shape");
+        let neighbors = &Neighbors::new(rows);
+        let radius = self.radius(neighbors);
         let shown = |radius: f64| match self.metric {
             Metric::Euclidean => radius,
             Metric::Cosine => radius * radius / 2.0,
@@ -415,15 +418,19 @@ mod tests {
         assert_eq!(fit(&x, Eps::Distance(0.1), 12).unwrap().sizes, [12]);
         let one = Matrix::zeros(1, 1);
         assert_eq!(fit(&one, Eps::Auto, 1).unwrap().labels, [0]);
-        assert!(fit(&one, Eps::Auto, 5).is_err());
+        assert_eq!(fit(&one, Eps::Auto, 5).unwrap().labels, [NOISE]);
     }
 
     #[test]
-    fn without_a_cluster_the_error_says_what_to_do() {
+    fn where_all_is_noise_there_is_no_cluster_and_it_is_said_what_to_change() {
         let x = Matrix::from_fn(10, 1, |i, _| i as f32);
-        let error = fit(&x, Eps::Distance(0.5), 3).unwrap_err();
+        let c = fit(&x, Eps::Distance(0.5), 3).unwrap();
+        assert_eq!((c.k(), c.labels.clone(), c.inertia), (0, vec![NOISE; 10], 0.0));
+        assert_eq!((c.centroids.rows(), c.centroids.cols()), (0, 1));
+        assert_eq!(c.assign(x.view()), [NOISE; 10]);
+        let dbscan = Dbscan { eps: Eps::Distance(0.5), min_samples: 3, ..Dbscan::default() };
         assert_eq!(
-            error.to_string(),
+            dbscan.no_cluster(x.view()).to_string(),
             "no row has 3 rows within `eps` = 0.5000 of it (itself counted), so all would be noise; \
              raise `eps` (half of the rows have that many, or all there are, within 1.0000) or lower \
              `min_samples`"
@@ -440,7 +447,7 @@ mod tests {
             let dbscan = Dbscan { eps: Eps::Distance(eps), min_samples: 2, metric: Metric::Cosine };
             dbscan.fit(x.view(), Seed(0), &Silent).map(|c| c.labels)
         };
-        assert!(at(0.29).is_err()); // 1 − cos 45° is 0.2929
+        assert_eq!(at(0.29).unwrap(), [NOISE; 4]); // 1 − cos 45° is 0.2929
         assert_eq!(at(0.30).unwrap(), [0, 0, 0, NOISE]);
         assert_eq!(at(1.01).unwrap(), [0, 0, 0, 0]);
     }

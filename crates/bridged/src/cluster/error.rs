@@ -22,6 +22,20 @@ pub enum ClusterError {
         /// The rows there are.
         rows: usize,
     },
+    /// Fewer distinct rows than clusters.
+    #[error(
+        "there {} {distinct} distinct row{}, and {k} clusters need at least {k}; ask for {distinct} \
+         cluster{}",
+        if *distinct == 1 { "is" } else { "are" },
+        if *distinct == 1 { "" } else { "s" },
+        if *distinct == 1 { "" } else { "s or fewer" },
+    )]
+    TooFewDistinct {
+        /// The distinct rows there are.
+        distinct: usize,
+        /// The clusters asked for.
+        k: usize,
+    },
     /// NaN or infinity in the rows.
     #[error("row {row} holds NaN or infinity in column {column}; remove or repair that row")]
     NotFinite {

@@ -80,6 +80,23 @@ impl Gaussian {
         out
     }
 
+    /// The entries of L⁻¹ (x − μ) for a row and one component: how far it deviates, in units of that
+    /// component.
+    pub(crate) fn for_each_deviation(&self, row: &[f32], label: u32, mut f: impl FnMut(f64)) {
+        let (k, d, j) = (self.means.rows(), self.means.cols(), label as usize);
+        let away = |c: usize| f64::from(row[c]) - f64::from(self.means.row(j)[c]);
+        if self.precisions.rows() == k {
+            let factors = self.precisions.row(j); // one for all columns, or one each
+            (0..d).for_each(|c| f(f64::from(factors[c % factors.len()]) * away(c)));
+            return;
+        }
+        let away: Vec<f64> = (0..d).map(away).collect();
+        for c in 0..d {
+            let factor = &self.precisions.row(j * d + c)[..=c]; // lower triangular
+            f(factor.iter().zip(&away).map(|(p, a)| f64::from(*p) * a).sum());
+        }
+    }
+
     /// The components in another order.
     pub(super) fn reordered(&self, order: &[usize]) -> Self {
         let each = self.precisions.rows() / order.len();

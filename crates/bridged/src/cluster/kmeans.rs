@@ -7,8 +7,9 @@
 //! Lloyd's iteration alternates two steps, each of which can only lower the sum: every row takes
 //! its nearest centroid, every centroid becomes the mean of its rows. It stops when no row moves,
 //! or when the centroids move by less than `tol`. A full pass costs O(n k d); the default skips the
-//! rows that provably stay (`bounds`), with the same labels at the end. From several starts the
-//! run with the lowest sum is kept, whole.
+//! rows that provably stay (`bounds`), with the same labels at the end. Whatever ends a run, its
+//! labels are those of the nearest centre that it keeps. From several starts the run with the lowest
+//! sum is kept, whole.
 //!
 //! Choose it when clusters are round and of any size; where sizes are known to be equal,
 //! balanced k-means finds them better.
@@ -153,6 +154,8 @@ pub(super) struct KMeansRun {
     pub inertia: f64,
     pub iterations: u32,
     pub converged: bool,
+    /// Whether the centroids are the means of the labels as well: another iteration changes nothing.
+    pub at_rest: bool,
 }
 
 impl KMeansRun {
@@ -179,7 +182,7 @@ impl KMeans {
         assigner.assign(centroids.view());
         let mut sums = Sums::new(x, &assigner.labels(), self.k);
         repair_empty(x, &mut assigner, &mut sums, &centroids);
-        let (mut iterations, mut converged) = (1, false);
+        let (mut iterations, mut converged, mut at_rest) = (1, false, false);
         loop {
             let next = self.on_sphere(sums.means());
             let shift = squared_distance(next.data(), centroids.data());
@@ -193,14 +196,41 @@ impl KMeans {
             iterations += 1;
             sums.apply(x, &moves);
             let repaired = repair_empty(x, &mut assigner, &mut sums, &centroids);
-            if moves.is_empty() && !repaired {
-                converged = true;
+            if moves.is_empty() && repaired.is_empty() {
+                (converged, at_rest) = (true, true);
                 break;
             }
         }
+        if !at_rest {
+            at_rest = self.settle(x, &mut assigner, &mut sums, &mut centroids);
+        }
         let labels = assigner.labels();
         let inertia = inertia_of(x, &labels, &centroids);
-        Ok(KMeansRun { labels, centroids, inertia, iterations, converged })
+        Ok(KMeansRun { labels, centroids, inertia, iterations, converged, at_rest })
+    }
+
+    /// After a run that ended on the way: labels every row by the centroids that are kept. A centroid
+    /// that is nearest to no row moves to the one that is worst off. Returns whether nothing changed.
+    fn settle(
+        &self,
+        x: MatrixRef<'_>,
+        assigner: &mut Assigner<'_>,
+        sums: &mut Sums,
+        centroids: &mut Matrix,
+    ) -> bool {
+        // Equal rows cannot be parted by centroids: with too few distinct ones there is no end.
+        for round in 0..=self.k {
+            let moves = assigner.assign(centroids.view());
+            sums.apply(x, &moves);
+            let repaired = repair_empty(x, assigner, sums, centroids);
+            if repaired.is_empty() {
+                return round == 0 && moves.is_empty();
+            }
+            for m in repaired {
+                centroids.row_mut(m.to as usize).copy_from_slice(x.row(m.row as usize));
+            }
+        }
+        false
     }
 
     /// Under the cosine metric, centroids are directions.
@@ -214,8 +244,8 @@ impl KMeans {
     fn finish(&self, x: MatrixRef<'_>, run: KMeansRun) -> Clustering {
         let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
         let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
-        if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean) =
-            (&mut clustering.rule, self.metric)
+        if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean, true) =
+            (&mut clustering.rule, self.metric, run.at_rest)
         {
             // The running sums and a sum from scratch may differ in the last bit.
             *centres = clustering.centroids.clone();
@@ -227,17 +257,17 @@ impl KMeans {
 }
 
 /// Gives every empty cluster the row that is furthest from its own centroid, of equals the first.
-/// Returns whether there was one.
+/// Returns the rows that moved.
 fn repair_empty(
     x: MatrixRef<'_>,
     assigner: &mut Assigner<'_>,
     sums: &mut Sums,
     centroids: &Matrix,
-) -> bool {
+) -> Vec<Move> {
     let empty: Vec<u32> =
         (0..centroids.rows() as u32).filter(|&j| sums.sizes()[j as usize] == 0).collect();
     if empty.is_empty() {
-        return false;
+        return Vec::new();
     }
     let labels = assigner.labels();
     let mut furthest: Vec<(f64, usize)> = chunks::map_blocks(x.rows(), |range| {
@@ -247,6 +277,7 @@ fn repair_empty(
     .concat();
     furthest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut candidates = furthest.into_iter().map(|(_, i)| i);
+    let mut moves = Vec::with_capacity(empty.len());
     for to in empty {
         let row = candidates
             .find(|&i| sums.sizes()[labels[i] as usize] > 1)
@@ -254,8 +285,9 @@ fn repair_empty(
         let m = Move { row: row as u32, from: labels[row], to };
         assigner.force(m);
         sums.apply(x, &[m]);
+        moves.push(m);
     }
-    true
+    moves
 }
 
 /// How far rows lie from their mean.

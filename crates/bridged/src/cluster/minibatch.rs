@@ -161,7 +161,7 @@ impl MiniBatchKMeans {
     fn finish(&self, x: MatrixRef<'_>, rows: MatrixRef<'_>, mut centres: Matrix) -> Clustering {
         let mut labels = nearest(rows, centres.view());
         // A centre that got no row moves to the row that is worst off, which may draw others.
-        for _ in 0..3 {
+        for _ in 0..=self.k {
             let empty = empty_clusters(&labels, self.k);
             if empty.is_empty() {
                 break;

@@ -11,6 +11,7 @@ mod balanced;
 mod bounds;
 mod clustering;
 mod dbscan;
+mod distinct;
 mod error;
 mod forest;
 mod gaussian;

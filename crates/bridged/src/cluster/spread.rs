@@ -105,10 +105,10 @@ impl Spread {
         let AssignRule::Nearest { centres, metric } = &clustering.rule else {
             return push_hard(weights, label, &clustering.sizes);
         };
-        let heat = 2.0 * temperature * self.variance;
-        if heat <= 0.0 || label == NOISE {
+        if label == NOISE || temperature <= 0.0 {
             return push_hard(weights, label, &clustering.sizes);
         }
+        let heat = 2.0 * temperature * self.variance;
         let seen = match metric {
             Metric::Euclidean => std::borrow::Cow::Borrowed(row),
             Metric::Cosine => {
@@ -117,6 +117,16 @@ impl Spread {
             }
         };
         let start = weights.len();
+        if heat <= 0.0 {
+            // Nothing spreads: the nearest centre alone, and of equally near ones each its share.
+            let to = |i: usize| squared_distance(&seen, centres.row(i));
+            let least = (0..centres.rows()).map(to).fold(f64::INFINITY, f64::min);
+            let share = |(i, &n): (usize, &u32)| if to(i) <= least { f64::from(n) } else { 0.0 };
+            weights.extend(clustering.sizes.iter().enumerate().map(share));
+            let total: f64 = weights[start..].iter().sum();
+            weights[start..].iter_mut().for_each(|w| *w /= total);
+            return;
+        }
         weights.extend(clustering.sizes.iter().enumerate().map(|(i, &n)| {
             f64::from(n.max(1)).ln() - squared_distance(&seen, centres.row(i)) / heat
         }));

@@ -76,7 +76,7 @@ impl KMeans {
     ) -> Result<KMeansRun, ClusterError> {
         let mut centroids = self.on_sphere(start);
         let mut labels = labels_of(x, weights, &centroids);
-        let mut iterations = 1;
+        let (mut iterations, mut at_rest) = (1, false);
         let converged = loop {
             let next = self.on_sphere(weighted_means(x, &labels, weights, self.k));
             let shift = squared_distance(next.data(), centroids.data());
@@ -88,12 +88,28 @@ impl KMeans {
             let now = labels_of(x, weights, &centroids);
             iterations += 1;
             if now == labels {
+                at_rest = true;
                 break true;
             }
             labels = now;
         };
+        // After a run that ended on the way, rows are labelled by the centroids that are kept; one
+        // that is nearest to no row moves to the row that it is given.
+        let rounds = if at_rest { 0 } else { self.k + 1 };
+        for round in 0..rounds {
+            let now = labels_of(x, weights, &centroids);
+            let near = nearest(x, centroids.view());
+            at_rest = round == 0 && now == labels && now == near;
+            labels = now;
+            for i in (0..x.rows()).filter(|&i| labels[i] != near[i]) {
+                centroids.row_mut(labels[i] as usize).copy_from_slice(x.row(i));
+            }
+            if labels == near {
+                break;
+            }
+        }
         let inertia = weighted_inertia(x, &labels, weights, &centroids);
-        Ok(KMeansRun { labels, centroids, inertia, iterations, converged })
+        Ok(KMeansRun { labels, centroids, inertia, iterations, converged, at_rest })
     }
 
     /// Labels every row, also those without weight, and takes means in the units of the data.
@@ -114,8 +130,8 @@ impl KMeans {
         labels.iter().for_each(|&l| sizes[l as usize] += 1);
         let inertia = weighted_inertia(x, &labels, weights, &centroids);
         let centres = match self.metric {
-            Metric::Euclidean => centroids.clone(),
-            Metric::Cosine => run.centroids,
+            Metric::Euclidean if run.at_rest => centroids.clone(),
+            _ => run.centroids,
         };
         let rule = AssignRule::Nearest { centres, metric: self.metric };
         let (iterations, converged) = (run.iterations, run.converged);

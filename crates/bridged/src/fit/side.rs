@@ -2,8 +2,9 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, Clusterer, Spread};
+use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread};
 use crate::kept::Cached;
+use crate::novelty::Novelty;
 use crate::scale::Scaler;
 use crate::separation::separation;
 use crate::settings::SideSpec;
@@ -48,16 +49,23 @@ impl Side {
         let watch = Scope::new(watch, name);
         let scaler = settings.scale.fit(pool, name)?;
         let scaled = scaler.apply(pool);
-        // Finite rows stay finite without scaling; otherwise they are checked again.
         let clusterer = &settings.cluster;
+        let wrong = |source| match source {
+            ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+            source => Error::Cluster { side: name, source },
+        };
+        // Equal rows may differ in their last digits once they are projected.
+        let distinct = clusterer.check_distinct(pool);
+        distinct.and_then(|()| clusterer.check_distinct(scaled.view())).map_err(wrong)?;
+        // Finite rows stay finite without scaling; otherwise they are checked again.
         let clustering = match scaler {
             Scaler::None => clusterer.cluster(scaled.view(), seed.child(name), &watch),
             _ => clusterer.fit(scaled.view(), seed.child(name), &watch),
         };
-        let clustering = clustering.map_err(|source| match source {
-            ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
-            source => Error::Cluster { side: name, source },
-        })?;
+        let clustering = clustering.map_err(wrong)?;
+        if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {
+            return Err(wrong(dbscan.no_cluster(scaled.view())));
+        }
         let values = match scaler {
             Scaler::None => clustering.centroids.clone(),
             _ => crate::cluster::means_of(pool, &clustering.labels, clustering.k()).0,
@@ -67,10 +75,12 @@ impl Side {
             radii: radii(scaled.view(), &clustering.labels, &clustering.centroids),
             separation: separation(scaled.view(), &clustering.labels, clustering.centroids.view())?,
             spread: Spread::measure(scaled.view(), &clustering, pool, &values, &mean),
+            novelty: Novelty::measure(scaled.view(), &clustering),
             mean,
             rows: None,
             names: Names::default(),
             index: Cached::default(),
+            label_column: Cached::default(),
             scaler,
             clustering,
             values,

@@ -5,6 +5,7 @@ use super::write::Writer;
 use crate::Error;
 use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE, Spread};
 use crate::kept::Cached;
+use crate::novelty::Novelty;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use crate::side::{Names, Side, TextColumn};
@@ -21,10 +22,20 @@ pub(super) struct SideHeader {
     /// The variance of one direction and of all inside clusters; none in files of version 1.
     #[serde(default)]
     blur: Option<(f64, f64)>,
+    /// What the distances of new rows are compared with; none in files of earlier releases.
+    #[serde(default)]
+    novelty: Option<NoveltyHeader>,
     rows_kept: bool,
     ids: bool,
     texts: Vec<String>,
     vector: Vec<String>,
+}
+
+/// Rows that were measured, and how fast their upper tail falls.
+#[derive(Serialize, Deserialize)]
+struct NoveltyHeader {
+    rows: u64,
+    tail: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,11 +86,20 @@ pub(super) fn write<'a>(
         converged: clustering.converged,
         separation: side.separation.clone(),
         blur: Some((side.spread.variance, side.spread.within)),
+        novelty: side.novelty.as_ref().map(|n| write_novelty(n, name, writer)),
         rows_kept: side.keeps_rows(),
         ids: !side.names.ids.is_empty(),
         texts: side.names.texts.iter().map(|t| t.name.clone()).collect(),
         vector: side.names.vector.clone(),
     })
+}
+
+fn write_novelty(novelty: &Novelty, name: &str, writer: &mut Writer<'_>) -> NoveltyHeader {
+    let Novelty { rows, radii, scores, ranks, tail } = novelty;
+    writer.f64s(&format!("{name}.novelty.radii"), &[radii.len()], radii);
+    writer.f64s(&format!("{name}.novelty.scores"), &[scores.len()], scores);
+    writer.u64s(&format!("{name}.novelty.ranks"), ranks);
+    NoveltyHeader { rows: *rows, tail: *tail }
 }
 
 fn write_scaler<'a>(scaler: &'a Scaler, name: &str, writer: &mut Writer<'a>) -> ScalerKind {
@@ -162,9 +182,12 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Si
     if spread.shrink.iter().any(|s| !(0.0..=1.0).contains(s)) {
         return Err(format!("`{}` is not between 0 and 1", at("shrink")));
     }
+    let novelty = header.novelty.map(|n| read_novelty(&n, name, reader, k)).transpose()?;
     Ok(Side {
         spread,
+        novelty,
         index: Cached::default(),
+        label_column: Cached::default(),
         mean: reader.f32s(&at("mean"), Some(cols))?,
         radii: reader.f64s(&at("radii"), &[Some(k)])?,
         separation: header.separation,
@@ -174,6 +197,28 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Si
         values,
         rows,
     })
+}
+
+fn read_novelty(
+    header: &NoveltyHeader,
+    name: &str,
+    reader: &Reader,
+    k: usize,
+) -> Result<Novelty, String> {
+    let at = |part: &str| format!("{name}.novelty.{part}");
+    let radii = reader.f64s(&at("radii"), &[Some(k)])?;
+    let scores = reader.f64s(&at("scores"), &[None])?;
+    let ranks = reader.u64s(&at("ranks"), Some(scores.len()))?;
+    let NoveltyHeader { rows, tail } = *header;
+    let ordered = scores.windows(2).all(|w| w[0] >= w[1])
+        && ranks.windows(2).all(|w| w[0] < w[1])
+        && ranks.first().is_some_and(|&first| first > 0)
+        && ranks.last().is_some_and(|&last| last <= rows);
+    let positive = radii.iter().chain(scores.last()).chain([&tail]).all(|v| *v >= 0.0);
+    match ordered && positive {
+        true => Ok(Novelty { rows, radii, scores, ranks, tail }),
+        false => Err(format!("`{}` is not a list of distances", at("scores"))),
+    }
 }
 
 /// The scaler, which takes rows of `cols` columns to rows of `width`.

@@ -18,7 +18,8 @@ pub struct Explanation<'a> {
     pub links: &'a [Target],
     /// The output cluster that the output most likely lies in; `None` without a link.
     pub linked: Option<u32>,
-    /// The probability that it lies there; `None` of bridges that do not know it.
+    /// The probability that it lies there; `None` of bridges that do not know it, and of unfamiliar
+    /// rows, of whose kind no pair can tell.
     pub probability: Option<f64>,
     /// The share of the pairs in the answering cluster whose outputs lie in `linked`; 0 without
     /// one. A share of few votes is no probability.
@@ -29,10 +30,16 @@ pub struct Explanation<'a> {
     pub status: Status,
     /// Where the answer comes from.
     pub source: Source,
-    /// The expected squared error of an entry of the value, in the units of the data.
+    /// The expected squared error of an entry of the value, in the units of the data; NaN of
+    /// unfamiliar rows.
     pub expected_error: f64,
-    /// The radius of the ball around the value that holds the true output at the level asked for.
+    /// The radius of the ball around the value that holds the true output at the level asked for;
+    /// `None` of unfamiliar rows, for which nothing can be promised.
     pub radius: Option<f64>,
+    /// How unlike the rows of the pool the row is, 0 to 1: the share of them that are nearer to their
+    /// clusters, and beyond all of them ever closer to 1. `None` of clusters, and of models that were
+    /// written before it was measured.
+    pub novelty: Option<f64>,
 }
 
 /// How an answer was decided.
@@ -42,6 +49,8 @@ pub enum Status {
     Link(LinkStatus),
     /// There is a link, but it is less probable than was asked for.
     Unsure,
+    /// The row is like none of the pool, so that its link says nothing about it.
+    Unfamiliar,
 }
 
 impl Status {
@@ -50,6 +59,7 @@ impl Status {
         match self {
             Status::Link(status) => status.name(),
             Status::Unsure => "unsure",
+            Status::Unfamiliar => "unfamiliar",
         }
     }
 }
@@ -95,6 +105,7 @@ fn explain(cluster: u32, reasons: Reasons<'_>) -> Explanation<'_> {
         source: answer.source,
         expected_error: likeliest.error,
         radius: None,
+        novelty: None,
     }
 }
 
@@ -117,9 +128,14 @@ impl Prediction {
             knows: self.knows,
         };
         let mut why = explain(self.clusters[i], reasons);
+        why.novelty = row.p_value.map(|p| 1.0 - p);
         why.radius = self.ball.map(|factor| (factor * why.expected_error).sqrt());
         if row.unsure {
             (why.status, why.source) = (Status::Unsure, Source::Abstain);
+        }
+        if row.unfamiliar {
+            why.status = Status::Unfamiliar;
+            (why.probability, why.radius, why.expected_error) = (None, None, f64::NAN);
         }
         why
     }

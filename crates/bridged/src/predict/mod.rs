@@ -27,20 +27,31 @@ use crate::Error;
 use crate::bridge::VoteCount;
 use crate::check::{calibration, quantile};
 use crate::model::{BridgedModel, Direction};
+use crate::novelty::UNFAMILIAR;
 use crate::scale::Scaled;
+use crate::settings::{Limits, within};
 use answer::AnswerOf;
 use bridged_math::{Matrix, MatrixRef};
 use expected_error::Likeliest;
 use regressor::Predicted;
 
 /// What is asked of a prediction besides its values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
-    /// No answer where the output cluster is less probable than this; of bridges that know
-    /// probabilities.
+    /// No answer where the output cluster is less probable than this, or the row is unfamiliar; of
+    /// bridges that know probabilities.
     pub min_confidence: Option<f64>,
     /// A ball around each value that holds the true output with this probability.
     pub level: Option<f64>,
+    /// A new row is [unfamiliar](Status::Unfamiliar) if no more than this share of the pool's rows are
+    /// as far from their clusters; 0 calls none so.
+    pub unfamiliar: f64,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self { min_confidence: None, level: None, unfamiliar: UNFAMILIAR }
+    }
 }
 
 /// What a model says about rows.
@@ -62,6 +73,9 @@ pub struct Prediction {
 struct PredictedRow {
     of: AnswerOf,
     likeliest: Likeliest,
+    /// The share of the pool's rows that are as far from their clusters.
+    p_value: Option<f64>,
+    unfamiliar: bool,
     unsure: bool,
 }
 
@@ -82,7 +96,8 @@ impl Prediction {
         !row.unsure && self.answers.get(row.of).source != Source::Abstain
     }
 
-    /// Whether every row has the probability that its output lies in the linked cluster.
+    /// Whether rows have the probability that their output lies in the linked cluster: all but those
+    /// that are unfamiliar.
     pub fn knows_probabilities(&self) -> bool {
         self.knows
     }
@@ -105,11 +120,13 @@ impl BridgedModel {
         self.check_rows(direction, rows)?;
         let scaled = from.scaler.apply(rows);
         let clusters = from.clustering.assign(scaled.view());
-        self.answer(direction, &scaled, clusters, ask)
+        let novelty = from.novelty.as_ref();
+        let p_values = novelty.map(|n| n.p_values(&from.clustering, scaled.view(), &clusters));
+        self.answer(direction, &scaled, clusters, p_values, ask)
     }
 
     /// Predicts the rows of the pool that the model was fitted on (the transductive setting): they
-    /// keep the cluster that the clustering gave them.
+    /// keep the cluster that the clustering gave them, and none of them is unfamiliar.
     pub fn predict_pool(&self, direction: Direction) -> Result<Prediction, Error> {
         self.predict_pool_asked(direction, Ask::default())
     }
@@ -129,7 +146,10 @@ impl BridgedModel {
         self.check_rows(direction, pool)?;
         let from = self.from(direction);
         let scaled = from.scaler.apply(pool);
-        self.answer(direction, &scaled, from.clustering.labels.clone(), ask)
+        let novelty = from.novelty.as_ref();
+        let p_values = novelty.map(|n| n.own_p_values(&from.clustering, scaled.view()));
+        let ask = Ask { unfamiliar: 0.0, ..ask };
+        self.answer(direction, &scaled, from.clustering.labels.clone(), p_values, ask)
     }
 
     fn answer(
@@ -137,8 +157,10 @@ impl BridgedModel {
         direction: Direction,
         scaled: &Scaled<'_>,
         clusters: Vec<u32>,
+        p_values: Option<Vec<f64>>,
         ask: Ask,
     ) -> Result<Prediction, Error> {
+        within("unfamiliar", &ask.unfamiliar, Limits::From(0.0, 1.0))?;
         let (from, to) = (self.from(direction), self.to(direction));
         let regressor = self.regressor(direction);
         let knows = regressor.knows_probabilities();
@@ -152,11 +174,14 @@ impl BridgedModel {
         let uncovered = self.settings.uncovered;
         let Predicted { mut values, rows } =
             regressor.predict(from, to, scaled.view(), &clusters, uncovered);
-        let unsure = |likeliest: &Likeliest| knows && likeliest.probability < least;
-        let rows: Vec<PredictedRow> = rows
-            .into_iter()
-            .map(|(of, likeliest)| PredictedRow { of, unsure: unsure(&likeliest), likeliest })
-            .collect();
+        let rows = rows.into_iter().enumerate().map(|(i, (of, likeliest))| {
+            let p_value = p_values.as_ref().map(|p| p[i]);
+            let unfamiliar = ask.unfamiliar > 0.0 && p_value.is_some_and(|p| p <= ask.unfamiliar);
+            // What a row that is like none of the pool has for an output, nobody knows.
+            let known = if unfamiliar { 0.0 } else { likeliest.probability };
+            PredictedRow { of, likeliest, p_value, unfamiliar, unsure: knows && known < least }
+        });
+        let rows: Vec<PredictedRow> = rows.collect();
         for (i, _) in rows.iter().enumerate().filter(|(_, row)| row.unsure) {
             values.row_mut(i).fill(f32::NAN);
         }

@@ -112,6 +112,7 @@ fn status(prediction: &Prediction, i: usize) -> LinkStatus {
     match prediction.explain(i).status {
         Status::Link(status) => status,
         Status::Unsure => panic!("nobody asked for a probability"),
+        Status::Unfamiliar => panic!("the row is one of the pool"),
     }
 }
 

@@ -270,6 +270,42 @@ fn assign_agrees_with_the_labels_on_separated_data() {
 }
 
 #[test]
+fn labels_are_those_of_assign_however_early_a_run_ends() {
+    // Balanced k-means keeps sizes that new rows need not, and spectral clustering asks neighbours.
+    let follows_its_rule = |name: &&str| !["balanced", "spectral"].contains(name);
+    let mut tried = 0;
+    for name in names().filter(follows_its_rule) {
+        for (seed, separation) in [(1, 0.0), (2, 2.0), (3, 4.0)] {
+            let (x, _) = blobs(6, 700, separation, seed);
+            for max_iter in [1, 2, 5] {
+                for init in ["plus-plus", "random"] {
+                    let fields = [("max_iter", max_iter.into()), ("init", init.into())];
+                    let Some(spec) = with_fields(&spec(name, 9), &fields) else { continue };
+                    tried += 1;
+                    let c = fit(&spec, &x);
+                    check(name, &x, 9, &c);
+                    assert_eq!(c.assign(x.view()), c.labels, "{name}, {max_iter}, {init}");
+                }
+            }
+        }
+    }
+    assert!(tried >= 54, "k-means, mini-batch and mixtures: {tried}");
+}
+
+#[test]
+fn a_distinct_row_for_each_cluster_is_asked_for() {
+    let x = Matrix::from_fn(90, 2, |i, j| ((i % 3) * 40 + j) as f32);
+    for name in names() {
+        let checked = |k: usize| spec(name, k).check_distinct(x.view());
+        assert_eq!(checked(3), Ok(()), "{name}");
+        let too_few = ClusterError::TooFewDistinct { distinct: 3, k: 7 };
+        assert_eq!(checked(7), if finds_k(name) { Ok(()) } else { Err(too_few) }, "{name}");
+    }
+    let one = ClusterError::TooFewDistinct { distinct: 1, k: 2 }.to_string();
+    assert_eq!(one, "there is 1 distinct row, and 2 clusters need at least 2; ask for 1 cluster");
+}
+
+#[test]
 fn assign_gives_new_rows_a_cluster_near_by() {
     for name in names() {
         let (x, _) = blobs(4, 200, 20.0, 16);

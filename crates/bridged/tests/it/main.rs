@@ -8,6 +8,7 @@ mod facts;
 mod limit_cases;
 mod limits;
 mod model;
+mod novelty;
 #[cfg(feature = "persist")]
 mod persist;
 mod posterior;

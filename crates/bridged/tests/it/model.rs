@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use bridged::bridge::{BridgeSpec, LinkStatus};
-use bridged::cluster::NOISE;
+use bridged::cluster::{ClusterSpec, NOISE};
 use bridged::metrics::mse;
 use bridged::scale::Scale;
 use bridged::synth::{Mixture, Pairs, Sample};
@@ -10,9 +10,9 @@ use bridged::{Matrix, Seed, Silent};
 use bridged_math::distance::squared_distance;
 
 use bridged::{
-    Alpha, Anchor, Ask, BridgedClustering, BridgedModel, Direction, Error, LeaveOneOut, LocalMap,
-    Names, PairRows, Pool, Preset, Problem, Refine, RefineKind, Source, Status, TextColumn,
-    Uncovered,
+    Alpha, Anchor, Ask, BridgedClustering, BridgedModel, Direction, Error, Explanation, Grade,
+    LeaveOneOut, LocalMap, Names, PairRows, Pool, Preset, Problem, Refine, RefineKind, Source,
+    Status, TextColumn, Uncovered,
 };
 use std::collections::BTreeSet;
 
@@ -573,8 +573,84 @@ fn equal_input_and_seed_give_equal_models_and_another_seed_may_not() {
 }
 
 #[test]
+fn fewer_distinct_rows_than_clusters_are_refused_whatever_the_scaling() {
+    let constant = Matrix::from_fn(40, 3, |_, j| j as f32 + 0.1);
+    let three = Matrix::from_fn(40, 3, |i, j| (i % 3 * (j + 1)) as f32 + 0.1);
+    let other = noise(40, 2, 18);
+    let pairs: Vec<(u32, u32)> = (0..12).map(|i| (3 * i, 3 * i)).collect();
+    let scales = [Scale::None, Scale::Standardize, Scale::L2, Scale::Pca { components: 1 }];
+    for (x, distinct) in [(&constant, 1), (&three, 3)] {
+        for scale in scales {
+            for preset in [Preset::Default, Preset::Paper, Preset::Voting] {
+                let mut method = preset.with_k(7);
+                (method.x.scale, method.y.scale) = (scale, scale);
+                let error = |x: &Matrix, y: &Matrix| {
+                    let problem = Problem::new(x.view(), y.view(), &pairs);
+                    method.fit(problem, Seed(0), &Silent).unwrap_err().to_string()
+                };
+                for (side, error) in [("x", error(x, &other)), ("y", error(&other, x))] {
+                    assert!(
+                        error.starts_with(&format!("cannot cluster {side}: there ")),
+                        "{error}"
+                    );
+                    assert!(error.contains(&format!(" {distinct} distinct row")), "{error}");
+                    assert!(error.contains("7 clusters need at least 7; ask for "), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_side_that_hardly_varies_never_gets_the_verdict_good() {
+    // Pools in the order of their groups: if equal rows are parted by their order, clusters of them
+    // would seem to predict y.
+    let y = Matrix::from_fn(84, 2, |i, j| (i / 12 * 10) as f32 + ((i * 7 + j) % 5) as f32 * 0.1);
+    let nearly = Matrix::from_fn(84, 3, |i, j| if i < 7 { (i + j) as f32 } else { 3.0 });
+    let rounded = Matrix::from_fn(84, 3, |i, _| 1000.0 + (i % 2) as f32 * 1e-4);
+    let pairs: Vec<(u32, u32)> = (0..42).map(|i| (2 * i, 2 * i)).collect();
+    for preset in [Preset::Default, Preset::Paper, Preset::Voting] {
+        for (x, k) in [(&nearly, 7), (&rounded, 2)] {
+            let mut method = preset.with_k(7);
+            method.x.cluster = method.x.cluster.with_k(k);
+            let problem = Problem::new(x.view(), y.view(), &pairs);
+            let model = method.fit(problem, Seed(0), &Silent).unwrap();
+            for direction in Direction::BOTH {
+                let verdict = model.verdict(direction);
+                assert_ne!(verdict.grade, Grade::Good, "{preset:?} {direction:?}: {verdict:?}");
+            }
+        }
+    }
+    // One cluster on a constant side predicts it exactly, and says nothing of the other.
+    let constant = Matrix::from_fn(84, 3, |_, _| 0.1);
+    let mut method = Preset::Default.with_k(7);
+    method.x.cluster = method.x.cluster.with_k(1);
+    let model = method.fit(Problem::new(constant.view(), y.view(), &pairs), Seed(0), &Silent);
+    let model = model.unwrap();
+    for direction in Direction::BOTH {
+        assert_eq!(model.verdict(direction).grade, Grade::None, "{direction:?}");
+    }
+}
+
+#[test]
+fn where_dbscan_calls_all_rows_noise_the_fit_says_what_to_change() {
+    let s = Mixture { classes: 3, separation: 14.0, ..Mixture::default() }
+        .draw(sizes(60, 60, 0, Pairs::Stratified(2)), Seed(20));
+    let lone = bridged::cluster::Dbscan {
+        eps: bridged::cluster::Eps::Distance(1e-3),
+        ..Default::default()
+    };
+    let method = both(ClusterSpec::Dbscan(lone));
+    let problem = Problem::new(s.x.view(), s.y.view(), &s.pairs);
+    let error = method.fit(problem, Seed(0), &Silent).unwrap_err().to_string();
+    assert!(error.starts_with("cannot cluster x: no row has 5 rows within `eps`"), "{error}");
+    assert!(error.contains("raise `eps`") && error.contains("lower `min_samples`"), "{error}");
+}
+
+#[test]
 fn degenerate_pools_are_modelled_without_a_panic() {
-    let constant = Matrix::from_fn(12, 3, |_, j| j as f32);
+    // All the same but for one row: as many distinct rows as clusters.
+    let constant = Matrix::from_fn(12, 3, |i, j| if i < 11 { j as f32 } else { 9.0 });
     let other = noise(10, 2, 18);
     let pairs = [(0, 0), (1, 5), (2, 9)];
     for scale in [Scale::None, Scale::Standardize, Scale::L2, Scale::Pca { components: 1 }] {
@@ -689,7 +765,9 @@ fn the_link_table_says_what_rows_are_told_of_their_clusters() {
             assert!(!pool.knows_probabilities());
             for (i, why) in pool.explanations().enumerate() {
                 let line = lines[pool.clusters[i] as usize];
-                assert_eq!((line.cluster, line.why), (pool.clusters[i], why));
+                assert!(why.novelty.is_some(), "rows are near or far, clusters are not");
+                let of_row = Explanation { novelty: None, ..why };
+                assert_eq!((line.cluster, line.why), (pool.clusters[i], of_row));
                 assert_eq!((why.probability, why.radius), (None, None));
             }
             let rows = lines.iter().map(|l| l.rows).sum::<u32>();

@@ -391,6 +391,11 @@ fn a_model_of_version_2_predicts_as_it_did() {
     let nearest = model.nearest(Direction::Forward, forward.values.view(), 1).unwrap();
     let ids = nearest.iter().map(|n| model.y().names().id(n[0].row as usize));
     assert_eq!(ids.collect::<Vec<_>>(), ["y25", "y27", "y23", "y24"]);
+    // It was written before novelty was measured: nothing is known, and nothing is claimed.
+    let far = Matrix::from_rows(&[[1e6f32, -1e6]]);
+    let far = model.predict(Direction::Forward, far.view()).unwrap();
+    assert_eq!(far.explain(0).novelty, None);
+    assert!(matches!(far.explain(0).status, bridged::Status::Link(_)));
     assert_survives_version_3(&model);
 }
 

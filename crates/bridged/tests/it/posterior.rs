@@ -129,7 +129,7 @@ fn balls_hold_the_truth_as_often_as_they_promise() {
     for level in [0.7, 0.8, 0.9] {
         let (mut inside, mut all) = (0, 0);
         for (model, s) in &fits {
-            let ask = Ask { level: Some(level), ..Ask::default() };
+            let ask = Ask { level: Some(level), unfamiliar: 0.0, ..Ask::default() };
             let prediction = model.predict_asked(Direction::Forward, s.test_x.view(), ask).unwrap();
             for (i, why) in prediction.explanations().enumerate() {
                 let away = squared_error(prediction.values.row(i), s.test_y.row(i)).sqrt();

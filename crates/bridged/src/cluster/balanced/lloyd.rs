@@ -249,7 +249,7 @@ impl Lloyd<'_> {
                 .sum();
             inertia += f64::from(size) * sum;
         }
-        KMeansRun { labels, centroids, inertia, iterations, converged }
+        KMeansRun { labels, centroids, inertia, iterations, converged, at_rest: true }
     }
 }
 
