@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bridge::Votes;
+use crate::offset::Offset;
 use crate::predict::Regressor;
 use crate::settings::BridgedClustering;
 use crate::side::{Names, Side};
@@ -70,6 +71,12 @@ impl BridgedModel {
         y.check("y", self.y.len())?;
         (self.x.names, self.y.names) = (x, y);
         Ok(self)
+    }
+
+    /// The same model of pools whose columns had this taken off.
+    pub fn with_offsets(mut self, x: Offset, y: Offset) -> Self {
+        (self.x.offset, self.y.offset) = (x, y);
+        self
     }
 
     /// The seed that it was fitted with.

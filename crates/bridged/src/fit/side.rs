@@ -2,8 +2,9 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, Clusterer, Spread};
+use crate::cluster::{ClusterError, Clusterer, Spread, check_finite};
 use crate::kept::Cached;
+use crate::offset::Offset;
 use crate::scale::Scaler;
 use crate::separation::separation;
 use crate::settings::SideSpec;
@@ -52,7 +53,8 @@ impl Side {
         let clusterer = &settings.cluster;
         let clustering = match scaler {
             Scaler::None => clusterer.cluster(scaled.view(), seed.child(name), &watch),
-            _ => clusterer.fit(scaled.view(), seed.child(name), &watch),
+            _ => check_finite(scaled.view())
+                .and_then(|()| clusterer.cluster(scaled.view(), seed.child(name), &watch)),
         };
         let clustering = clustering.map_err(|source| match source {
             ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
@@ -70,6 +72,7 @@ impl Side {
             mean,
             rows: None,
             names: Names::default(),
+            offset: Offset::default(),
             index: Cached::default(),
             scaler,
             clustering,
