@@ -10,6 +10,7 @@ mod pools;
 mod printer;
 mod progress;
 mod setting_flags;
+mod table_flags;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +25,10 @@ struct Cli {
     /// Threads to use; the result does not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
+
+    /// How much memory may be used, as in 4GB [default: what the machine has free]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = bridged_math::memory::parse)]
+    memory: Option<u64>,
 
     /// Say nothing but errors
     #[arg(long, short, global = true)]
@@ -64,6 +69,10 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let talk = progress::Talk::new(cli.quiet);
+    bridged_math::memory::name_option("--memory SIZE");
+    if let Some(bytes) = cli.memory {
+        bridged_math::memory::set_limit(bytes);
+    }
     if let Some(threads) = cli.threads
         && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
     {

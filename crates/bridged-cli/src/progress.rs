@@ -4,6 +4,7 @@ use bridged_math::{Event, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -47,6 +48,13 @@ impl Talk {
             }
         });
         Self { bars: !quiet && std::io::stderr().is_terminal(), quiet }
+    }
+
+    /// Says something that is worth knowing about a file, unless it is to be quiet.
+    pub fn notes(&self, path: &Path, notes: &[String]) {
+        if !self.quiet {
+            notes.iter().for_each(|note| eprintln!("note: `{}`: {note}", path.display()));
+        }
     }
 
     /// A watch for one piece of work.

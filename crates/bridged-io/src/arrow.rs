@@ -14,6 +14,7 @@ use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
+use bridged_math::memory;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     never_text: false, // an old stream begins with the length of its first message
     read,
-    read_pairs: |input| read(input)?.into_pairs(),
+    read_pairs: |input| read(input)?.into_pairs(input.options),
     write,
     write_pieces: None,
 };
@@ -74,7 +75,7 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
     });
     match result {
         Ok(Ok(table)) => Ok(table),
-        Ok(Err(error)) => Err(damaged(error.to_string())),
+        Ok(Err(error)) => Err(input.not_collected(NAME, error)),
         Err(panic) => Err(damaged(panic)),
     }
 }
@@ -174,9 +175,13 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>,
         if let Some(data) = data
             && let Some(compression) = data.compression()
         {
+            let mut promised = 0u64;
             for buffer in data.buffers().iter().flatten() {
-                check_buffer(file, body, body_len, compression, buffer)?;
+                let more = check_buffer(file, body, body_len, compression, buffer)?;
+                promised = promised.saturating_add(more);
             }
+            memory::require("a message of the file", promised)
+                .map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         }
         messages.push([begin as i64, (body - begin) as i64, body_len as i64]);
         at = body + body_len;
@@ -190,7 +195,7 @@ fn check_buffer(
     body_len: u64,
     compression: BodyCompression<'_>,
     buffer: &Buffer,
-) -> Result<(), ArrowError> {
+) -> Result<u64, ArrowError> {
     let wrong = || ArrowError::IpcError("a buffer lies outside of its message".to_owned());
     let offset = u64::try_from(buffer.offset()).map_err(|_| wrong())?;
     let held = u64::try_from(buffer.length()).map_err(|_| wrong())?;
@@ -198,7 +203,7 @@ fn check_buffer(
         return Err(wrong());
     }
     if held < 8 {
-        return Ok(());
+        return Ok(held);
     }
     file.seek(SeekFrom::Start(body + offset))?;
     let mut prefix = [0u8; 8];
@@ -212,7 +217,7 @@ fn check_buffer(
             "a compressed buffer of {held} bytes claims to hold {promised}"
         )));
     }
-    Ok(())
+    Ok(u64::try_from(promised).unwrap_or(held))
 }
 
 /// Writes an Arrow IPC file.

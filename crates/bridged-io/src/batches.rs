@@ -1,19 +1,20 @@
 //! Between Arrow's record batches and the columns of a [`Table`], for both Arrow and Parquet.
 //!
 //! Reading appends batch after batch to one buffer per column; writing builds one batch at a time
-//! from slices of the columns. Vectors become `FixedSizeList<Float32>`.
+//! from slices of the columns. Vectors become `FixedSizeList<Float32>`, or `Float64` where they are held so.
 
 use crate::atomic::WriteError;
 use crate::convert::{doubles, integers, push_texts, singles, unpack};
+use crate::room::Room;
 use crate::table::{Column, ColumnData, Table};
-use crate::vectors::VectorBuilder;
+use crate::vectors::{Entry, VectorBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{Float32Type, Float64Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, GenericListViewArray,
-    Int64Array, OffsetSizeTrait, RecordBatch, StringArray,
+    Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, Float64Array, GenericListViewArray,
+    Int64Array, OffsetSizeTrait, PrimitiveArray, RecordBatch, StringArray,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,11 +25,14 @@ pub(crate) struct Collector {
     fields: Vec<(String, Fill)>,
     rows: usize,
     expected: usize,
+    room: Room,
 }
 
 /// A column that is being filled.
 enum Fill {
-    Vector(VectorBuilder),
+    Vector(VectorBuilder<f32>),
+    /// Of numbers that `f32` may not tell apart.
+    Double(VectorBuilder<f64>),
     Number(Vec<f64>),
     Integer(Vec<Option<i64>>),
     /// Until one is too large for `i64`, these are integers.
@@ -41,7 +45,25 @@ impl Collector {
     /// For tables of that schema; `expected` rows are promised, not guaranteed.
     pub fn new(schema: &Schema, expected: usize) -> Self {
         let fields = schema.fields().iter().map(|f| (f.name().clone(), fill_for(f.data_type())));
-        Self { fields: fields.collect(), rows: 0, expected }
+        Self { fields: fields.collect(), rows: 0, expected, room: Room::default() }
+    }
+
+    /// Notes that this many bytes were asked for and granted before anything was read.
+    pub fn granted(&mut self, bytes: u64) {
+        self.room = Room::granted(bytes);
+    }
+
+    /// The bytes that a cell of a wanted column takes, texts and lists apart.
+    pub fn cell_bytes(&self, at: usize) -> CellBytes {
+        match self.fields[at].1 {
+            Fill::Vector(_) => CellBytes::Entry(4),
+            Fill::Double(_) => CellBytes::Entry(8),
+            Fill::Text(_) => CellBytes::Text,
+            Fill::Other(_) => CellBytes::Row(0),
+            // A number becomes an entry of a row besides.
+            Fill::Number(_) => CellBytes::Row(12),
+            _ => CellBytes::Row(20),
+        }
     }
 
     /// The columns that are worth decoding.
@@ -56,6 +78,11 @@ impl Collector {
         if batch.num_columns() != wanted.len() {
             return Err(ArrowError::SchemaError("a batch does not fit the schema".to_owned()));
         }
+        let mut bytes = 0u64;
+        for (&at, array) in wanted.iter().zip(batch.columns()) {
+            bytes += self.cell_bytes(at).of(array.as_ref());
+        }
+        self.room.take(bytes).map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         for (at, array) in wanted.into_iter().zip(batch.columns()) {
             self.fields[at].1.push(array, self.expected)?;
         }
@@ -67,6 +94,48 @@ impl Collector {
     pub fn finish(self, source: PathBuf) -> Table {
         let columns = self.fields.into_iter().map(|(name, fill)| Column::new(name, fill.finish()));
         Table::with_rows(source, columns.collect(), self.rows)
+    }
+}
+
+/// What the cells of a column take in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum CellBytes {
+    /// Bytes per entry of a list.
+    Entry(u64),
+    /// Bytes per row.
+    Row(u64),
+    /// A text: its letters, and what holds them.
+    Text,
+}
+
+impl CellBytes {
+    /// What holds a text besides its letters.
+    pub const TEXT: u64 = 40;
+
+    /// The bytes of an array's cells; a dictionary or runs are told by what they unpack to.
+    fn of(self, array: &dyn Array) -> u64 {
+        let rows = array.len() as u64;
+        match self {
+            Self::Row(bytes) => rows * bytes,
+            Self::Text => match array.data_type() {
+                // Each row repeats a text of the dictionary: not fewer letters than the mean of those.
+                DataType::Dictionary(_, _) | DataType::RunEndEncoded(_, _) => {
+                    let distinct = match array.data_type() {
+                        DataType::Dictionary(_, _) => array.as_any_dictionary().values().len(),
+                        _ => array.len(),
+                    };
+                    let letters = array.get_buffer_memory_size() as u64;
+                    rows.saturating_mul(Self::TEXT + letters / (distinct.max(1) as u64))
+                }
+                _ => rows * Self::TEXT + array.get_buffer_memory_size() as u64,
+            },
+            Self::Entry(bytes) => match array.data_type() {
+                DataType::FixedSizeList(_, width) => rows * (*width).max(0) as u64 * bytes,
+                DataType::List(_) => array.as_list::<i32>().values().len() as u64 * bytes,
+                DataType::LargeList(_) => array.as_list::<i64>().values().len() as u64 * bytes,
+                _ => array.get_buffer_memory_size() as u64,
+            },
+        }
     }
 }
 
@@ -82,7 +151,12 @@ fn fill_for(kind: &DataType) -> Fill {
         | D::LargeListView(item)
             if item.data_type().is_numeric() =>
         {
-            Fill::Vector(VectorBuilder::default())
+            match item.data_type() {
+                D::Float16 | D::Float32 | D::Int8 | D::Int16 | D::UInt8 | D::UInt16 => {
+                    Fill::Vector(VectorBuilder::default())
+                }
+                _ => Fill::Double(VectorBuilder::default()),
+            }
         }
         D::UInt64 => Fill::Unsigned(Vec::new()),
         kind if kind.is_integer() => Fill::Integer(Vec::new()),
@@ -98,6 +172,7 @@ impl Fill {
         let plain = unpack(array)?;
         match self {
             Self::Vector(builder) => push_lists(builder, &plain, expected)?,
+            Self::Double(builder) => push_lists(builder, &plain, expected)?,
             Self::Number(out) => {
                 out.extend(doubles(&plain)?.iter().map(|v| v.unwrap_or(f64::NAN)));
             }
@@ -112,6 +187,7 @@ impl Fill {
     fn finish(self) -> ColumnData {
         match self {
             Self::Vector(builder) => builder.finish(),
+            Self::Double(builder) => builder.finish(),
             Self::Number(v) => ColumnData::Number(v),
             Self::Integer(v) => ColumnData::Integer(v),
             Self::Unsigned(v) if v.iter().flatten().all(|v| i64::try_from(*v).is_ok()) => {
@@ -127,17 +203,40 @@ impl Fill {
     }
 }
 
-/// A gap inside a list becomes NaN; what `f32` cannot hold becomes infinite.
-fn floats(values: &ArrayRef) -> Result<Float32Array, ArrowError> {
-    let cells = singles(values)?;
-    if cells.null_count() == 0 {
-        return Ok(cells);
+/// The numbers inside lists: a gap becomes NaN; what `f32` cannot hold becomes infinite there.
+trait ListEntry: Entry + ArrowNativeType {
+    type Arrow: ArrowPrimitiveType<Native = Self>;
+
+    fn read(values: &ArrayRef) -> Result<PrimitiveArray<Self::Arrow>, ArrowError>;
+
+    fn cells(values: &ArrayRef) -> Result<PrimitiveArray<Self::Arrow>, ArrowError> {
+        let cells = Self::read(values)?;
+        if cells.null_count() == 0 {
+            return Ok(cells);
+        }
+        let filled = cells.iter().map(|v| v.unwrap_or(Self::NAN));
+        Ok(PrimitiveArray::from_iter_values(filled))
     }
-    Ok(cells.iter().map(|v| v.unwrap_or(f32::NAN)).collect::<Vec<f32>>().into())
 }
 
-fn push_lists(
-    builder: &mut VectorBuilder,
+impl ListEntry for f32 {
+    type Arrow = Float32Type;
+
+    fn read(values: &ArrayRef) -> Result<PrimitiveArray<Float32Type>, ArrowError> {
+        singles(values)
+    }
+}
+
+impl ListEntry for f64 {
+    type Arrow = Float64Type;
+
+    fn read(values: &ArrayRef) -> Result<PrimitiveArray<Float64Type>, ArrowError> {
+        doubles(values)
+    }
+}
+
+fn push_lists<T: ListEntry>(
+    builder: &mut VectorBuilder<T>,
     array: &ArrayRef,
     expected: usize,
 ) -> Result<(), ArrowError> {
@@ -146,7 +245,7 @@ fn push_lists(
             let lists = array.as_fixed_size_list();
             let width = lists.value_length().max(0) as usize;
             // `values` of a slice begins with the slice's first row.
-            let values = floats(lists.values())?;
+            let values = T::cells(lists.values())?;
             builder.expect_rows(expected, width);
             if lists.null_count() == 0 {
                 builder.push_block(lists.len(), width, &values.values()[..lists.len() * width]);
@@ -179,15 +278,15 @@ fn push_lists(
     Ok(())
 }
 
-fn push_offset_lists(
-    builder: &mut VectorBuilder,
+fn push_offset_lists<T: ListEntry>(
+    builder: &mut VectorBuilder<T>,
     offsets: Vec<usize>,
     values: &ArrayRef,
     nulls: Option<&NullBuffer>,
     expected: usize,
 ) -> Result<(), ArrowError> {
     let (Some(&start), Some(&end)) = (offsets.first(), offsets.last()) else { return Ok(()) };
-    let values = floats(&values.slice(start, end - start))?;
+    let values = T::cells(&values.slice(start, end - start))?;
     let rows = offsets.len() - 1;
     for i in 0..rows {
         if nulls.is_some_and(|n| n.is_null(i)) {
@@ -201,12 +300,12 @@ fn push_offset_lists(
     Ok(())
 }
 
-fn push_list_views<O: OffsetSizeTrait>(
-    builder: &mut VectorBuilder,
+fn push_list_views<T: ListEntry, O: OffsetSizeTrait>(
+    builder: &mut VectorBuilder<T>,
     lists: &GenericListViewArray<O>,
     expected: usize,
 ) -> Result<(), ArrowError> {
-    let values = floats(lists.values())?;
+    let values = T::cells(lists.values())?;
     for i in 0..lists.len() {
         if lists.is_null(i) {
             builder.push_null();
@@ -227,6 +326,9 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
         let (kind, nullable) = match &column.data {
             ColumnData::Vector(m) => (vector_type(m.cols()), false),
             ColumnData::OptionalVector { values, .. } => (vector_type(values.cols()), true),
+            ColumnData::DoubleVector { values, valid } => {
+                (list_type(DataType::Float64, values.cols()), !valid.is_empty())
+            }
             ColumnData::Number(_) => (DataType::Float64, true),
             ColumnData::Integer(_) => (DataType::Int64, true),
             ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
@@ -241,7 +343,11 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
 }
 
 fn vector_type(width: usize) -> DataType {
-    DataType::FixedSizeList(Arc::new(Field::new("element", DataType::Float32, false)), width as i32)
+    list_type(DataType::Float32, width)
+}
+
+fn list_type(entry: DataType, width: usize) -> DataType {
+    DataType::FixedSizeList(Arc::new(Field::new("element", entry, false)), width as i32)
 }
 
 /// The rows of that range as a batch.
@@ -255,7 +361,7 @@ pub(crate) fn batch(
         let array: ArrayRef = match &column.data {
             ColumnData::Vector(m) => {
                 let values = &m.data()[range.start * m.cols()..range.end * m.cols()];
-                lists(field, values.to_vec(), None)?
+                lists::<Float32Type>(field, values.to_vec(), None)?
             }
             ColumnData::OptionalVector { values: m, valid } => {
                 let mut values = m.data()[range.start * m.cols()..range.end * m.cols()].to_vec();
@@ -266,7 +372,17 @@ pub(crate) fn batch(
                         row.fill(0.0);
                     }
                 }
-                lists(field, values, Some(NullBuffer::from(valid)))?
+                lists::<Float32Type>(field, values, Some(NullBuffer::from(valid)))?
+            }
+            ColumnData::DoubleVector { values: rows, valid } => {
+                let mut values = rows.slice(range.clone());
+                let nulls = (!valid.is_empty()).then(|| NullBuffer::from(&valid[range.clone()]));
+                for (i, row) in values.chunks_exact_mut(rows.cols().max(1)).enumerate() {
+                    if nulls.as_ref().is_some_and(|nulls| nulls.is_null(i)) {
+                        row.fill(0.0);
+                    }
+                }
+                lists::<Float64Type>(field, values, nulls)?
             }
             ColumnData::Number(v) => {
                 let cells = v[range.clone()].iter().map(|&v| (!v.is_nan()).then_some(v));
@@ -287,15 +403,15 @@ pub(crate) fn batch(
     RecordBatch::try_new(Arc::clone(schema), arrays)
 }
 
-fn lists(
+fn lists<T: ArrowPrimitiveType>(
     field: &Field,
-    values: Vec<f32>,
+    values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef, ArrowError> {
     let DataType::FixedSizeList(item, width) = field.data_type() else {
         return Err(ArrowError::SchemaError("a vector column is a fixed-size list".to_owned()));
     };
-    let values = Arc::new(Float32Array::from(values));
+    let values = Arc::new(PrimitiveArray::<T>::from_iter_values(values));
     Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls)?))
 }
 

@@ -1,21 +1,28 @@
 //! CSV and TSV: a header, then one line per row; quoted cells, CRLF and a byte-order mark are fine.
 //!
 //! A first pass finds out what each column holds, a second one fills it, so that no more than the
-//! finished table is in memory. A column is
+//! finished table is in memory, and what that takes is known before. A column is
 //! - **vectors** if every cell looks like `[0.1, 0.2]` (commas or blanks, as JSON and NumPy print),
 //! - **numeric** if every cell is a number; cells that are empty or say `NA`, `N/A`, `null` or
 //!   `None` are gaps,
 //! - **text** otherwise; empty cells are gaps.
+//!
+//! How cells are separated and decimals are written, [`crate::dialect`] finds out.
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
+use crate::dialect::{Decimals, Dialect, number_with_comma};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
-use crate::pairs::from_cells;
+use crate::pairs::{PairsTable, from_cells};
+use crate::room::{Room, longest_line, require};
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::VectorBuilder;
+use bridged_math::memory::TooLarge;
 use csv::ByteRecord;
-use std::io::{BufReader, Seek};
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
 
 /// CSV in the list of formats.
 pub(crate) const CSV: Format = Format {
@@ -26,7 +33,7 @@ pub(crate) const CSV: Format = Format {
     beginnings: &[],
     never_text: false,
     read: |input| read(input, b','),
-    read_pairs: |input| from_cells(input.path, read_cells(input, b',')?),
+    read_pairs: |input| read_pairs(input, b','),
     write: |sink, table| write(sink, table, b','),
     write_pieces: None,
 };
@@ -40,42 +47,48 @@ pub(crate) const TSV: Format = Format {
     beginnings: &[],
     never_text: false,
     read: |input| read(input, b'\t'),
-    read_pairs: |input| from_cells(input.path, read_cells(input, b'\t')?),
+    read_pairs: |input| read_pairs(input, b'\t'),
     write: |sink, table| write(sink, table, b'\t'),
     write_pieces: None,
 };
 
-fn read(input: &Input<'_>, separator: u8) -> Result<Table, TableError> {
+fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
+    let dialect = Dialect::of(input, usual)?;
     let mut header = Vec::new();
     let mut guesses: Vec<Guess> = Vec::new();
     let mut rows = 0;
     let mut odd = None;
-    records(input, separator, |cells| {
+    records(input, &dialect, |cells| {
         if header.is_empty() {
             header = cells.iter().map(|name| name.trim().to_owned()).collect();
-            guesses = header.iter().map(|_| Guess::default()).collect();
-            return;
+            guesses = header.iter().map(|_| Guess::new(dialect.decimals)).collect();
+            return Ok(());
         }
-        if rows == 0 && header.len() == 1 {
-            odd = other_separator(&header[0], cells[0], separator);
+        if rows == 0 && header.len() == 1 && input.options.separator.is_none() {
+            odd = other_separator(&header[0], cells[0], dialect.separator);
         }
         for (guess, cell) in guesses.iter_mut().zip(cells) {
             guess.see(cell.trim());
         }
         rows += 1;
+        Ok(())
     })?;
     if let Some(found) = odd {
-        let expected = if separator == b',' { "a comma" } else { "a tab" };
+        let expected = if usual == b',' { "a comma" } else { "a tab" };
         return Err(TableError::Separator { path: input.path.to_path_buf(), found, expected });
     }
+    let bytes = guesses.iter().map(|guess| guess.bytes(rows as u64)).sum();
+    require(input.path, rows as u64, bytes)?;
+    let commas = guesses.iter().any(Guess::has_commas);
     let mut fills: Vec<Fill> = guesses.iter().map(|guess| guess.fill(rows)).collect();
     let mut first = true;
-    records(input, separator, |cells| {
+    records(input, &dialect, |cells| {
         if !std::mem::take(&mut first) {
             for (fill, cell) in fills.iter_mut().zip(cells) {
                 fill.push(cell);
             }
         }
+        Ok(())
     })?;
     let columns: Vec<Column> = (header.into_iter().zip(fills))
         .map(|(name, fill)| Column::new(name, fill.finish()))
@@ -85,39 +98,93 @@ fn read(input: &Input<'_>, separator: u8) -> Result<Table, TableError> {
     if table.columns.iter().all(|c| c.data.len().is_none()) {
         table = Table::with_rows(table.source, table.columns, rows);
     }
+    table.notes.extend(dialect.note(commas));
     Ok(table)
 }
 
+/// Reads pairs of ids, spelled as in the file.
+fn read_pairs(input: &Input<'_>, usual: u8) -> Result<PairsTable, TableError> {
+    let dialect = Dialect::of(input, usual)?;
+    let mut pairs = from_cells(input, read_cells(input, &dialect)?)?;
+    pairs.notes.extend(dialect.note(false));
+    Ok(pairs)
+}
+
 /// The cells as they are, the header's among them: one vector per column.
-fn read_cells(input: &Input<'_>, separator: u8) -> Result<Vec<Vec<String>>, TableError> {
+fn read_cells(input: &Input<'_>, dialect: &Dialect) -> Result<Vec<Vec<String>>, TableError> {
     let mut columns: Vec<Vec<String>> = Vec::new();
-    records(input, separator, |cells| {
+    let mut room = Room::default();
+    records(input, dialect, |cells| {
+        room.take(cells.iter().map(|cell| cell.len() as u64 + 40).sum())?;
         columns.resize(cells.len(), Vec::new());
         for (column, cell) in columns.iter_mut().zip(cells) {
             column.push(cell.trim().to_owned());
         }
+        Ok(())
     })?;
     Ok(columns)
+}
+
+/// Ends a file whose line has no end, such as a device: an error once more bytes than that were read
+/// since the last line began.
+struct LineLimit<R> {
+    inner: R,
+    read: u64,
+    longest: u64,
+    /// Where the line began.
+    began: Rc<Cell<u64>>,
+    /// Whether the limit was reached.
+    reached: Rc<Cell<bool>>,
+}
+
+impl<R: Read> Read for LineLimit<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read.saturating_sub(self.began.get()) > self.longest {
+            self.reached.set(true);
+            return Err(io::Error::other("a line is too long"));
+        }
+        let count = self.inner.read(buffer)?;
+        self.read += count as u64;
+        Ok(count)
+    }
 }
 
 /// Calls `each` with the cells of the header and of every line; all have one length.
 fn records(
     input: &Input<'_>,
-    separator: u8,
-    mut each: impl FnMut(&[&str]),
+    dialect: &Dialect,
+    mut each: impl FnMut(&[&str]) -> Result<(), TooLarge>,
 ) -> Result<(), TableError> {
     let path = || input.path.to_path_buf();
     let unreadable = |source| TableError::Unreadable { path: path(), source };
-    let mut file = input.file;
-    file.rewind().map_err(unreadable)?;
+    let (began, reached) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let longest = longest_line();
+    let limited = LineLimit {
+        inner: input.content().map_err(unreadable)?,
+        read: 0,
+        longest,
+        began: Rc::clone(&began),
+        reached: Rc::clone(&reached),
+    };
     let mut reader = csv::ReaderBuilder::new()
-        .delimiter(separator)
+        .delimiter(dialect.separator)
         .has_headers(false)
         .flexible(true)
-        .from_reader(BufReader::new(file));
+        .buffer_capacity(1 << 16)
+        .from_reader(limited);
     let mut record = ByteRecord::new();
     let mut expected = None;
-    while reader.read_byte_record(&mut record).map_err(|e| unreadable(e.into()))? {
+    loop {
+        began.set(reader.position().byte());
+        let line = reader.position().line();
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(_) if reached.get() => {
+                return Err(TableError::LongLine { path: path(), line, longest });
+            }
+            Err(error) => return Err(unreadable(error.into())),
+        }
         let line = record.position().map_or(0, csv::Position::line);
         let mut cells = Vec::with_capacity(record.len());
         for cell in &record {
@@ -131,9 +198,8 @@ fn records(
         if got != expected {
             return Err(TableError::RaggedLine { path: path(), line, expected, got });
         }
-        each(&cells);
+        each(&cells).map_err(|e| TableError::Grew { path: path(), refusal: e.to_string() })?;
     }
-    Ok(())
 }
 
 /// A separator that both lines of a table of one column contain.
@@ -148,35 +214,68 @@ fn other_separator(header: &str, row: &str, separator: u8) -> Option<&'static st
 struct Guess {
     any: bool,
     list: bool,
-    number: bool,
+    /// All are numbers with a decimal point.
+    point: bool,
+    /// All are numbers with a decimal comma.
+    comma: bool,
     integer: bool,
     /// Every whole number is spelled as it would be printed.
     plain: bool,
-}
-
-impl Default for Guess {
-    fn default() -> Self {
-        Self { any: false, list: true, number: true, integer: true, plain: true }
-    }
+    /// All letters of the cells.
+    letters: u64,
+    /// All entries of the lists.
+    entries: u64,
 }
 
 impl Guess {
+    fn new(decimals: Decimals) -> Self {
+        Self {
+            any: false,
+            list: true,
+            point: decimals != Decimals::Comma,
+            comma: decimals != Decimals::Point,
+            integer: true,
+            plain: true,
+            letters: 0,
+            entries: 0,
+        }
+    }
+
     fn see(&mut self, cell: &str) {
-        if cell.is_empty() || (!self.list && !self.number) {
+        self.letters += cell.len() as u64;
+        let number = self.point || self.comma;
+        if cell.is_empty() || (!self.list && !number) {
             return;
         }
-        if self.list && parse_list(cell, |_| ()).is_none() {
+        if self.list && parse_list(cell, |_| self.entries += 1).is_none() {
             self.list = is_gap(cell);
         }
-        if self.number && !is_gap(cell) {
+        if number && !is_gap(cell) {
             self.any = true;
             let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
             if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
                 self.plain &= cell.parse::<i64>().is_ok_and(|v| v.to_string() == cell);
             } else {
                 self.integer = false;
-                self.number = cell.parse::<f64>().is_ok();
+                self.point = self.point && cell.parse::<f64>().is_ok();
+                self.comma = self.comma && number_with_comma(cell).is_some();
             }
+        }
+    }
+
+    /// Whether its numbers have decimal commas.
+    fn has_commas(&self) -> bool {
+        self.any && !self.list && self.comma && !self.point
+    }
+
+    /// The bytes that the column will take, as a column and as rows.
+    fn bytes(&self, rows: u64) -> u64 {
+        match self.fill(0) {
+            Fill::List(..) => self.entries * 8 + rows,
+            Fill::Number(..) => rows * 12,
+            Fill::Integer(_) => rows * 20,
+            Fill::Code(..) => rows * 60 + self.letters,
+            Fill::Text(_) => rows * 40 + self.letters,
         }
     }
 
@@ -184,8 +283,10 @@ impl Guess {
         match self {
             Self { any: false, .. } => Fill::Text(Vec::with_capacity(rows)),
             Self { list: true, .. } => Fill::List(VectorBuilder::default(), Vec::new()),
-            Self { number: false, .. } => Fill::Text(Vec::with_capacity(rows)),
-            Self { integer: false, .. } => Fill::Number(Vec::with_capacity(rows)),
+            Self { point: false, comma: false, .. } => Fill::Text(Vec::with_capacity(rows)),
+            Self { integer: false, .. } => {
+                Fill::Number(Vec::with_capacity(rows), self.has_commas())
+            }
             Self { plain: true, .. } => Fill::Integer(Vec::with_capacity(rows)),
             _ => Fill::Code(Vec::with_capacity(rows), Vec::with_capacity(rows)),
         }
@@ -195,8 +296,9 @@ impl Guess {
 /// A column that is being filled. A cell that does not fit what the first pass saw (the file has
 /// changed meanwhile) becomes a gap.
 enum Fill {
-    List(VectorBuilder, Vec<f32>),
-    Number(Vec<f64>),
+    List(VectorBuilder<f64>, Vec<f64>),
+    /// Also whether their decimals follow a comma.
+    Number(Vec<f64>, bool),
     Integer(Vec<Option<i64>>),
     Code(Vec<Option<String>>, Vec<f64>),
     Text(Vec<Option<String>>),
@@ -214,7 +316,8 @@ impl Fill {
                     None => builder.push_null(),
                 }
             }
-            Self::Number(v) => v.push(cell.parse().unwrap_or(f64::NAN)),
+            Self::Number(v, true) => v.push(number_with_comma(cell).unwrap_or(f64::NAN)),
+            Self::Number(v, false) => v.push(cell.parse().unwrap_or(f64::NAN)),
             Self::Integer(v) => v.push(cell.parse().ok()),
             Self::Code(texts, numbers) => {
                 texts.push(text(cell).filter(|cell| !is_gap(cell)));
@@ -227,7 +330,7 @@ impl Fill {
     fn finish(self) -> ColumnData {
         match self {
             Self::List(builder, _) => builder.finish(),
-            Self::Number(v) => ColumnData::Number(v),
+            Self::Number(v, _) => ColumnData::Number(v),
             Self::Integer(v) => ColumnData::Integer(v),
             Self::Code(text, numbers) => ColumnData::Code { text, numbers },
             Self::Text(v) => ColumnData::Text(v),
@@ -241,10 +344,10 @@ fn is_gap(cell: &str) -> bool {
 }
 
 /// The numbers of `[0.1, 0.2]` or `[0.1 0.2]`; nothing if the cell is anything else.
-fn parse_list(cell: &str, mut each: impl FnMut(f32)) -> Option<()> {
+fn parse_list(cell: &str, mut each: impl FnMut(f64)) -> Option<()> {
     let inner = cell.strip_prefix('[')?.strip_suffix(']')?;
     for part in inner.split([',', ' ', '\t', '\n', '\r']).filter(|part| !part.is_empty()) {
-        each(if is_gap(part) { f32::NAN } else { part.parse::<f64>().ok()? as f32 });
+        each(if is_gap(part) { f64::NAN } else { part.parse().ok()? });
     }
     Some(())
 }
@@ -257,6 +360,9 @@ fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteE
         match &column.data {
             ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => {
                 header.extend((0..m.cols()).map(|j| format!("{}_{j}", column.name)));
+            }
+            ColumnData::DoubleVector { values, .. } => {
+                header.extend((0..values.cols()).map(|j| format!("{}_{j}", column.name)));
             }
             _ => header.push(column.name.clone()),
         }
@@ -294,6 +400,15 @@ fn push_cells(line: &mut ByteRecord, data: &ColumnData, i: usize) {
     match data {
         ColumnData::Vector(m) => vector(m.row(i), true),
         ColumnData::OptionalVector { values, valid } => vector(values.row(i), valid[i]),
+        ColumnData::DoubleVector { values, valid } => {
+            let valid = valid.get(i).is_none_or(|valid| *valid);
+            for v in values.slice(i..i + 1) {
+                match valid && !v.is_nan() {
+                    true => line.push_field(format!("{v:?}").as_bytes()),
+                    false => line.push_field(b""),
+                }
+            }
+        }
         ColumnData::Number(v) if v[i].is_nan() => line.push_field(b""),
         ColumnData::Number(v) => line.push_field(format!("{:?}", v[i]).as_bytes()),
         ColumnData::Integer(v) => {
@@ -311,11 +426,16 @@ mod tests {
     use super::*;
 
     fn kind(cells: &[&str]) -> &'static str {
-        let mut guess = Guess::default();
+        kind_by(Decimals::Point, cells)
+    }
+
+    fn kind_by(decimals: Decimals, cells: &[&str]) -> &'static str {
+        let mut guess = Guess::new(decimals);
         cells.iter().for_each(|cell| guess.see(cell));
         match guess.fill(0) {
             Fill::List(..) => "list",
-            Fill::Number(_) => "number",
+            Fill::Number(_, false) => "number",
+            Fill::Number(_, true) => "number with commas",
             Fill::Integer(_) => "integer",
             Fill::Code(..) => "code",
             Fill::Text(_) => "text",
@@ -338,6 +458,19 @@ mod tests {
         assert_eq!(kind(&["[0.1 ... 0.9]"]), "text");
         assert_eq!(kind(&["true", "false"]), "text");
         assert_eq!(kind(&["-"]), "text");
+    }
+
+    #[test]
+    fn decimals_may_follow_a_comma_but_not_both() {
+        let either = |cells: &[&str]| kind_by(Decimals::Either, cells);
+        assert_eq!(either(&["0,5", "-1,25", "3", "1e5", ""]), "number with commas");
+        assert_eq!(either(&["0.5", "3"]), "number");
+        assert_eq!(either(&["0.5", "0,5"]), "text");
+        assert_eq!(either(&["1.234,5"]), "text");
+        assert_eq!(either(&["1,2,3"]), "text");
+        assert_eq!(either(&["1", "2"]), "integer");
+        assert_eq!(kind_by(Decimals::Comma, &["0.5"]), "text");
+        assert_eq!(kind(&["0,5"]), "text");
     }
 
     #[test]

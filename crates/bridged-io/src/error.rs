@@ -1,6 +1,8 @@
 //! What can go wrong with a table, each as a sentence that names the file, the place in it, and
 //! what to do.
 
+use bridged::columns::{did_you_mean, shown};
+use bridged_math::memory::shown as shown_size;
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -95,7 +97,7 @@ pub enum TableError {
     /// Cells seem to be separated by something else.
     #[error(
         "`{}` seems to separate its cells by {found}, but {expected} is what its extension \
-         stands for; write commas in `.csv` and tabs in `.tsv`",
+         stands for; write commas in `.csv` and tabs in `.tsv`, or name the separator with `--sep`",
         path.display()
     )]
     Separator {
@@ -105,6 +107,21 @@ pub enum TableError {
         found: &'static str,
         /// The separator it should use.
         expected: &'static str,
+    },
+    /// A line without an end.
+    #[error(
+        "`{}`, line {line} is longer than {}; is it a table of text? If it is, a larger `--memory` \
+         allows longer lines",
+        path.display(),
+        shown_size(*longest)
+    )]
+    LongLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// The most bytes it may have.
+        longest: u64,
     },
     /// A table without columns.
     #[error("`{}` has no columns", path.display())]
@@ -119,7 +136,7 @@ pub enum TableError {
         path: PathBuf,
     },
     /// Columns of one table that differ in length.
-    #[error("column `{column}` has {got} rows, but the table has {expected}")]
+    #[error("column `{column}` has {got} rows, but the table has {expected}", column = shown(column))]
     UnequalColumns {
         /// The column.
         column: String,
@@ -129,17 +146,19 @@ pub enum TableError {
         got: usize,
     },
     /// A column that was asked for is not there.
-    #[error("`{}` has no column `{column}`; it has {known}", path.display())]
+    #[error("`{}` has no column `{column}`{}; it has {known}", path.display(), did_you_mean(similar), column = shown(column))]
     NoSuchColumn {
         /// The file.
         path: PathBuf,
         /// The column asked for.
         column: String,
+        /// The one that is spelled most like it.
+        similar: Option<String>,
         /// The columns there are, as a list to show.
         known: String,
     },
     /// A name that two columns share.
-    #[error("`{}` has several columns called `{column}`; rename one of them", path.display())]
+    #[error("`{}` has several columns called `{column}`; rename one of them", path.display(), column = shown(column))]
     SameName {
         /// The file.
         path: PathBuf,
@@ -173,8 +192,7 @@ pub enum TableError {
     #[error(
         "`{}`, column `{column}` holds {kind}, which is not a vector; name a list column or \
          numeric columns",
-        path.display()
-    )]
+        path.display(), column = shown(column))]
     NotAVector {
         /// The file.
         path: PathBuf,
@@ -184,7 +202,7 @@ pub enum TableError {
         kind: String,
     },
     /// Vectors of length zero.
-    #[error("`{}`, column `{column}`: the vectors have no entries", path.display())]
+    #[error("`{}`, column `{column}`: the vectors have no entries", path.display(), column = shown(column))]
     NoEntries {
         /// The file.
         path: PathBuf,
@@ -193,9 +211,9 @@ pub enum TableError {
     },
     /// A row without a vector.
     #[error(
-        "`{}`, column `{column}`, row `{id}`: the vector is missing; remove or repair that row",
-        path.display()
-    )]
+        "`{}`, column `{column}`, row `{id}`: the vector is missing; repair or remove that row, or \
+         leave it out with `--missing drop`",
+        path.display(), column = shown(column), id = shown(id))]
     MissingVector {
         /// The file.
         path: PathBuf,
@@ -208,8 +226,7 @@ pub enum TableError {
     #[error(
         "`{}`, column `{column}`, row `{id}`: the vector has {got} entries, but the rows \
          before it have {expected}; all vectors must have one length",
-        path.display()
-    )]
+        path.display(), column = shown(column), id = shown(id))]
     RaggedVector {
         /// The file.
         path: PathBuf,
@@ -224,9 +241,8 @@ pub enum TableError {
     },
     /// NaN, infinite or missing inside a vector.
     #[error(
-        "`{}`, {place}, row `{id}`: the value is {problem}; remove or repair that row",
-        path.display()
-    )]
+        "`{}`, {place}, row `{id}`: the value is {problem}",
+        path.display(), id = shown(id))]
     NotFinite {
         /// The file.
         path: PathBuf,
@@ -234,8 +250,45 @@ pub enum TableError {
         place: String,
         /// The row's id.
         id: String,
-        /// Missing or infinite.
+        /// Missing or infinite, and what to do.
         problem: &'static str,
+    },
+    /// A column without a single number, where its mean is to stand in.
+    #[error(
+        "`{}`, {place}: no row has a number, so there is no mean to stand in; leave the column out",
+        path.display()
+    )]
+    NoValues {
+        /// The file.
+        path: PathBuf,
+        /// The column, and the position for a list column.
+        place: String,
+    },
+    /// Every row was left out.
+    #[error("`{}`: numbers are missing in each of the {rows} rows, so none is left", path.display())]
+    AllDropped {
+        /// The file.
+        path: PathBuf,
+        /// Its rows.
+        rows: usize,
+    },
+    /// Numbers between which distances do not fit 32-bit floats.
+    #[error("`{}` {problem}", path.display())]
+    OutOfRange {
+        /// The file.
+        path: PathBuf,
+        /// The numbers, and what to do.
+        problem: String,
+    },
+    /// Columns other than those that the model was fitted on.
+    #[error("`{}`: {detail}; the file has {known}", path.display())]
+    NotAsFitted {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        detail: String,
+        /// The columns there are, as a list to show.
+        known: String,
     },
     /// More than one column could be the id.
     #[error(
@@ -252,8 +305,7 @@ pub enum TableError {
     /// A column that cannot serve as the id.
     #[error(
         "`{}`, column `{column}` cannot be the id: {detail}; ids are texts or whole numbers",
-        path.display()
-    )]
+        path.display(), column = shown(column))]
     NotAnId {
         /// The file.
         path: PathBuf,
@@ -265,8 +317,7 @@ pub enum TableError {
     /// A row without an id.
     #[error(
         "`{}`, column `{column}`: row {row} (counted from 0) has no id; every row needs one",
-        path.display()
-    )]
+        path.display(), column = shown(column))]
     NullId {
         /// The file.
         path: PathBuf,
@@ -279,8 +330,7 @@ pub enum TableError {
     #[error(
         "`{}`, column `{column}`: the id `{id}` occurs in row {first} and again in row {second} \
          (counted from 0); ids must differ, or name `#row` as the id to number the rows",
-        path.display()
-    )]
+        path.display(), column = shown(column), id = shown(id))]
     DuplicateId {
         /// The file.
         path: PathBuf,
@@ -292,6 +342,17 @@ pub enum TableError {
         first: usize,
         /// The next row that has it.
         second: usize,
+    },
+    /// A table that needs more memory than may be taken.
+    #[error("{0}")]
+    TooLarge(bridged_math::memory::TooLarge),
+    /// A table that grew beyond the memory that may be taken.
+    #[error("`{}`: {refusal}", path.display())]
+    Grew {
+        /// The file.
+        path: PathBuf,
+        /// What it needs and what there is.
+        refusal: String,
     },
     /// No column holds texts.
     #[error("`{}` has no column of texts besides its ids; it has {known}", path.display())]
@@ -310,7 +371,7 @@ pub enum TableError {
         names: String,
     },
     /// The column of texts holds something else.
-    #[error("`{}`, column `{column}`: it holds {kind}, not texts", path.display())]
+    #[error("`{}`, column `{column}`: it holds {kind}, not texts", path.display(), column = shown(column))]
     NotTexts {
         /// The file.
         path: PathBuf,
@@ -322,7 +383,7 @@ pub enum TableError {
     /// A table of pairs whose two columns cannot be told.
     #[error(
         "`{}` is not a table of pairs: it has {known}; give it two columns of ids, or columns \
-         named `x_id` and `y_id`",
+         named `x_id` and `y_id`, or name them with `--pairs-x` and `--pairs-y`",
         path.display()
     )]
     NotPairs {
@@ -361,8 +422,15 @@ pub enum TableError {
     },
 }
 
-/// Names in backquotes, separated by commas.
+/// Names in backquotes, separated by commas; of many, the first.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
-    if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") }
+    const MOST: usize = 20;
+    let mut names = names.into_iter();
+    let quoted: Vec<String> =
+        names.by_ref().take(MOST).map(|name| format!("`{}`", shown(name))).collect();
+    match names.count() {
+        0 if quoted.is_empty() => "none".to_owned(),
+        0 => quoted.join(", "),
+        more => format!("{}, … ({} in all)", quoted.join(", "), MOST + more),
+    }
 }

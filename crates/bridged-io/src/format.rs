@@ -60,10 +60,21 @@ impl Format {
     }
 }
 
-/// The format that the extension of a file names, if it names one.
+/// The format that the extension of a file names, if it names one. CSV and TSV may be compressed:
+/// `.csv.gz`.
 pub fn known_format(path: &Path) -> Option<&'static Format> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
+    let (plain, compressed) = match is_gzip(path) {
+        true => (path.with_extension(""), true),
+        false => (path.to_path_buf(), false),
+    };
+    let extension = plain.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    let mut fits = FORMATS.iter().filter(|format| !compressed || format.layout == Layout::Text);
+    fits.find(|format| format.extensions.contains(&extension.as_str()))
+}
+
+/// Whether the name of a file says that it is compressed by gzip.
+pub(crate) fn is_gzip(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
 }
 
 /// The format that the extension of a file names.

@@ -37,6 +37,7 @@ pub mod atomic;
 mod batches;
 mod convert;
 mod delimited;
+mod dialect;
 pub mod error;
 mod format;
 mod guard;
@@ -44,6 +45,7 @@ mod magic;
 mod npy;
 pub mod pairs;
 mod parquet;
+mod room;
 pub mod select;
 pub mod table;
 pub mod texts;
@@ -53,12 +55,16 @@ pub use atomic::{Sink, WriteError, replace};
 pub use error::TableError;
 pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
-pub use select::{Pool, ROW_NUMBER, Select};
+pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use table::{Column, ColumnData, Table, TextCells};
 pub use texts::Texts;
+pub use vectors::DoubleRows;
 
+use arrow_schema::ArrowError;
+use flate2::read::MultiGzDecoder;
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 /// Every format there is: reading and writing, help and error messages follow from this list.
@@ -70,17 +76,56 @@ pub(crate) struct Input<'a> {
     path: &'a Path,
     file: &'a File,
     len: u64,
+    options: &'a ReadOptions<'a>,
+}
+
+/// What the user says about text files and tables of pairs; nothing means what the file looks like.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions<'a> {
+    /// Between the cells of CSV and TSV, one byte.
+    pub separator: Option<u8>,
+    /// Before the decimals in CSV and TSV: `.` or `,`.
+    pub decimal: Option<char>,
+    /// The column of pairs that holds ids of x.
+    pub pairs_x: Option<&'a str>,
+    /// The column of pairs that holds ids of y.
+    pub pairs_y: Option<&'a str>,
 }
 
 impl Input<'_> {
     fn damaged(&self, format: &'static str, detail: String) -> TableError {
         TableError::Damaged { path: self.path.to_path_buf(), format, detail }
     }
+
+    /// The bytes from the beginning, expanded if the file is compressed by gzip.
+    fn content(&self) -> io::Result<Box<dyn Read + '_>> {
+        let mut file = self.file;
+        io::Seek::rewind(&mut file)?;
+        Ok(match format::is_gzip(self.path) {
+            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, file))),
+            false => Box::new(file),
+        })
+    }
+
+    /// Batches that do not fit the memory, or not each other.
+    fn not_collected(&self, format: &'static str, error: ArrowError) -> TableError {
+        match error {
+            ArrowError::MemoryError(refusal) => {
+                TableError::Grew { path: self.path.to_path_buf(), refusal }
+            }
+            other => self.damaged(format, other.to_string()),
+        }
+    }
 }
 
 /// Reads a table; at least one row and one column. Its extension tells the format.
 pub fn read(path: &Path) -> Result<Table, TableError> {
-    let table = open(path, |format, input| (format.read)(input))?;
+    read_with(path, &ReadOptions::default())
+}
+
+/// The same with what the user says about it.
+pub fn read_with(path: &Path, options: &ReadOptions<'_>) -> Result<Table, TableError> {
+    let table = open(path, options, |format, input| (format.read)(input))?;
     if table.columns.is_empty() {
         return Err(TableError::NoColumns { path: path.to_path_buf() });
     }
@@ -92,7 +137,12 @@ pub fn read(path: &Path) -> Result<Table, TableError> {
 
 /// Reads a table of pairs of ids; see [`pairs`] for which columns. It may have no rows.
 pub fn read_pairs(path: &Path) -> Result<PairsTable, TableError> {
-    open(path, |format, input| (format.read_pairs)(input))
+    read_pairs_with(path, &ReadOptions::default())
+}
+
+/// The same with what the user says about it.
+pub fn read_pairs_with(path: &Path, options: &ReadOptions<'_>) -> Result<PairsTable, TableError> {
+    open(path, options, |format, input| (format.read_pairs)(input))
 }
 
 /// Writes a table, whole or not at all. The extension tells the format.
@@ -131,12 +181,14 @@ pub fn write_pieces(
 /// Refuses what no format can hold.
 fn check(path: &Path, table: &Table) -> Result<(), TableError> {
     let refused = |reason| TableError::Refused { path: path.to_path_buf(), reason };
-    for (at, column) in table.columns.iter().enumerate() {
-        if table.columns[..at].iter().any(|other| other.name == column.name) {
+    let mut names = HashSet::with_capacity(table.columns.len());
+    for column in &table.columns {
+        if !names.insert(column.name.as_str()) {
             return Err(refused(format!("two columns are called `{}`", column.name)));
         }
         let width = match &column.data {
             ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => m.cols(),
+            ColumnData::DoubleVector { values, .. } => values.cols(),
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
                 let kind = column.data.kind();
                 return Err(refused(format!("column `{}` holds {kind}", column.name)));
@@ -159,6 +211,7 @@ fn check(path: &Path, table: &Table) -> Result<(), TableError> {
 /// Opens a file, looks at its first bytes, and hands it to its format.
 fn open<T>(
     path: &Path,
+    options: &ReadOptions<'_>,
     then: impl FnOnce(&Format, &Input<'_>) -> Result<T, TableError>,
 ) -> Result<T, TableError> {
     let unreadable = |source: io::Error| match source.kind() {
@@ -177,16 +230,18 @@ fn open<T>(
     let mut head = Vec::new();
     (&mut file).take(16).read_to_end(&mut head).map_err(unreadable)?;
     let found = match format.sniff(&head) {
+        _ if format::is_gzip(path) => (!head.starts_with(b"\x1f\x8b")).then_some("text"),
         Some(_) => None,
         None => magic::sniff(&head)
             .or_else(|| (format.never_text && looks_like_text(&head)).then_some("text")),
     };
     if let Some(found) = found {
         let path = path.to_path_buf();
-        return Err(TableError::Mismatch { path, expected: format.name, found });
+        let expected = if format::is_gzip(&path) { "a gzip file" } else { format.name };
+        return Err(TableError::Mismatch { path, expected, found });
     }
     io::Seek::rewind(&mut file).map_err(unreadable)?;
-    then(format, &Input { path, file: &file, len: metadata.len() })
+    then(format, &Input { path, file: &file, len: metadata.len(), options })
 }
 
 fn looks_like_text(head: &[u8]) -> bool {

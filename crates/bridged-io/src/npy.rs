@@ -10,7 +10,9 @@ use crate::atomic::{Sink, WriteError};
 use crate::error::{TableError, list};
 use crate::format::{Format, Layout};
 use crate::pairs::{PairsTable, vector_pairs};
+use crate::room::require;
 use crate::table::{Column, ColumnData, Table};
+use crate::vectors::DoubleRows;
 use bridged_math::Matrix;
 use half::f16;
 use std::io::{BufReader, Read};
@@ -52,33 +54,61 @@ struct Header {
     cols: usize,
 }
 
+impl Header {
+    /// Whether `f32` holds every number exactly.
+    fn fits_single(&self) -> bool {
+        match self.kind {
+            Kind::Float => self.size <= 4,
+            Kind::Int | Kind::Uint => self.size <= 2,
+            Kind::Bool => true,
+        }
+    }
+}
+
 /// Reads an npy file as a table of one vector column.
 fn read(input: &Input<'_>) -> Result<Table, TableError> {
-    let (rows, cols, data) = load(input, |v| v as f32).map_err(|e| input.damaged(NAME, e))?;
-    let values = Matrix::new(rows, cols, data).map_err(|e| input.damaged(NAME, e.to_string()))?;
-    let column = Column::new(COLUMN, ColumnData::Vector(values));
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut reader = BufReader::with_capacity(1 << 16, input.file);
+    let (header, start) = read_header(&mut reader).map_err(damaged)?;
+    let Header { rows, cols, .. } = header;
+    check_size(&header, input.len.saturating_sub(start)).map_err(damaged)?;
+    let entry = if header.fits_single() { 4 } else { 8 };
+    // Rows without an id are numbered.
+    let bytes = (rows as u64).saturating_mul((cols as u64).saturating_mul(entry) + 32);
+    require(input.path, rows as u64, bytes)?;
+    let data = if header.fits_single() {
+        let data = load(&mut reader, &header, |v| v as f32).map_err(damaged)?;
+        let values = Matrix::new(rows, cols, data).map_err(|e| damaged(e.to_string()))?;
+        ColumnData::Vector(values)
+    } else {
+        let data = load(&mut reader, &header, |v| v).map_err(damaged)?;
+        let values = DoubleRows::new(rows, cols, data).expect("one number per entry was read");
+        ColumnData::DoubleVector { values, valid: Vec::new() }
+    };
+    let column = Column::new(COLUMN, data);
     Ok(Table::with_rows(input.path.to_path_buf(), vec![column], rows))
 }
 
 /// Reads an n × 2 array of whole numbers as pairs; in `f64`, since ids need more than 24 bits.
 fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
-    let (_, cols, data) = load(input, |v| v).map_err(|e| input.damaged(NAME, e))?;
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut reader = BufReader::with_capacity(1 << 16, input.file);
+    let (header, start) = read_header(&mut reader).map_err(damaged)?;
+    check_size(&header, input.len.saturating_sub(start)).map_err(damaged)?;
+    let (rows, cols) = (header.rows as u64, header.cols);
+    require(input.path, rows, rows.saturating_mul(16 * cols as u64))?;
     if cols != 2 {
         let known = format!("{cols} columns");
         return Err(TableError::NotPairs { path: input.path.to_path_buf(), known });
     }
+    let data = load(&mut reader, &header, |v| v).map_err(damaged)?;
     vector_pairs(input.path, data.into_iter())
 }
 
-fn load<T: Copy + Default>(
-    input: &Input<'_>,
-    convert: fn(f64) -> T,
-) -> Result<(usize, usize, Vec<T>), String> {
-    let mut reader = BufReader::with_capacity(1 << 16, input.file);
-    let (header, start) = read_header(&mut reader)?;
+/// That the file holds as many numbers as its header says.
+fn check_size(header: &Header, held: u64) -> Result<(), String> {
     let Header { rows, cols, size, .. } = header;
-    let held = input.len.saturating_sub(start);
-    let needed = (rows as u128) * (cols as u128) * (size as u128);
+    let needed = (*rows as u128) * (*cols as u128) * (*size as u128);
     if u128::from(held) < needed {
         return Err(format!(
             "it is cut off: {rows} × {cols} entries need {needed} bytes, it holds {held}"
@@ -89,6 +119,15 @@ fn load<T: Copy + Default>(
             "it holds {held} bytes of numbers, but {rows} × {cols} entries are only {needed}"
         ));
     }
+    Ok(())
+}
+
+fn load<T: Copy + Default>(
+    reader: &mut impl Read,
+    header: &Header,
+    convert: fn(f64) -> T,
+) -> Result<Vec<T>, String> {
+    let &Header { rows, cols, size, .. } = header;
     let total = rows * cols;
     let mut data = vec![T::default(); total];
     let mut buffer = vec![0u8; size * (1 << 14)];
@@ -98,14 +137,14 @@ fn load<T: Copy + Default>(
         let bytes = &mut buffer[..count * size];
         reader.read_exact(bytes).map_err(|e| e.to_string())?;
         let mut at = done;
-        decode(&header, bytes, |v| {
+        decode(header, bytes, |v| {
             let place = if header.fortran { (at % rows) * cols + at / rows } else { at };
             data[place] = convert(v);
             at += 1;
         });
         done += count;
     }
-    Ok((rows, cols, data))
+    Ok(data)
 }
 
 /// The header and the offset of the first number.
@@ -232,7 +271,7 @@ fn decode(header: &Header, bytes: &[u8], mut out: impl FnMut(f64)) {
     }
 }
 
-/// Writes the only column of a table: `<f4` for vectors, `<f8` for numbers, `<i8` for whole ones.
+/// Writes the only column of a table: `<f4` (or `<f8`) for vectors, `<f8` for numbers, `<i8` for whole ones.
 fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
     let refuse = |what: String| {
         let hint = "write `.parquet`, `.arrow` or `.csv` instead";
@@ -253,6 +292,14 @@ fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
             let value =
                 |k: usize| if valid[k / values.cols()] { values.data()[k] } else { f32::NAN };
             write_all(sink, (0..values.data().len()).map(|k| value(k).to_le_bytes()))
+        }
+        ColumnData::DoubleVector { values, valid } => {
+            write_header(sink, "<f8", &format!("({rows}, {})", values.cols()))?;
+            let numbers = values.iter_rows().enumerate().flat_map(|(i, row)| {
+                let valid = valid.get(i).is_none_or(|valid| *valid);
+                row.iter().map(move |&v| if valid { v } else { f64::NAN })
+            });
+            write_all(sink, numbers.map(f64::to_le_bytes))
         }
         ColumnData::Number(v) => {
             write_header(sink, "<f8", &format!("({rows},)"))?;

@@ -6,7 +6,8 @@
 
 use crate::error::TableError;
 use crate::table::{ColumnData, Table};
-use bridged::columns::pair_columns;
+use crate::{Input, ReadOptions};
+use bridged::columns::{pair_columns, similar};
 use std::path::Path;
 
 /// The pairs of a file.
@@ -16,11 +17,13 @@ pub struct PairsTable {
     pub names: [String; 2],
     /// The ids, that of x first; may be empty.
     pub rows: Vec<(String, String)>,
+    /// What to know about how it was read, each in a sentence.
+    pub notes: Vec<String>,
 }
 
 impl Table {
-    /// Reads the table as pairs of ids.
-    pub fn into_pairs(self) -> Result<PairsTable, TableError> {
+    /// Reads the table as pairs of ids, of the columns that the options name.
+    pub fn into_pairs(self, options: &ReadOptions<'_>) -> Result<PairsTable, TableError> {
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         if let [column] = self.columns.as_slice()
             && let ColumnData::Vector(m) = &column.data
@@ -28,19 +31,47 @@ impl Table {
         {
             return vector_pairs(&self.source, m.data().iter().map(|&v| f64::from(v)));
         }
-        let [x, y] = which(&names, &self.source)?;
+        if let [column] = self.columns.as_slice()
+            && let ColumnData::DoubleVector { values, .. } = &column.data
+            && values.cols() == 2
+        {
+            return vector_pairs(&self.source, values.iter_rows().flatten().copied());
+        }
+        let [x, y] = which(&names, &self.source, options)?;
         let rows = self.ids(x)?.into_iter().zip(self.ids(y)?).collect();
-        Ok(PairsTable { names: [names[x].to_owned(), names[y].to_owned()], rows })
+        let names = [names[x].to_owned(), names[y].to_owned()];
+        Ok(PairsTable { names, rows, notes: Vec::new() })
     }
 }
 
-/// The columns of x and y among those names.
-pub(crate) fn which(names: &[&str], path: &Path) -> Result<[usize; 2], TableError> {
-    if let Some(places) = pair_columns(names) {
+/// The columns of x and y among those names: those that were given, else by the rule.
+fn which(names: &[&str], path: &Path, options: &ReadOptions<'_>) -> Result<[usize; 2], TableError> {
+    let known = || crate::error::list(names.iter().copied());
+    let given = |name: Option<&str>| -> Result<Option<usize>, TableError> {
+        let Some(name) = name else { return Ok(None) };
+        let (path, column) = (path.to_path_buf(), name.to_owned());
+        let mut places = (0..names.len()).filter(|&at| names[at] == name);
+        match (places.next(), places.next()) {
+            (Some(at), None) => Ok(Some(at)),
+            (Some(_), Some(_)) => Err(TableError::SameName { path, column }),
+            (None, _) => {
+                let similar = similar(name, names.iter().copied());
+                Err(TableError::NoSuchColumn { path, column, similar, known: known() })
+            }
+        }
+    };
+    let other = |at: usize| (names.len() == 2).then(|| 1 - at);
+    let rule = pair_columns(names);
+    let places = match (given(options.pairs_x)?, given(options.pairs_y)?) {
+        (Some(x), Some(y)) => Some([x, y]),
+        (Some(x), None) => other(x).or(rule.map(|[_, y]| y)).map(|y| [x, y]),
+        (None, Some(y)) => other(y).or(rule.map(|[x, _]| x)).map(|x| [x, y]),
+        (None, None) => rule,
+    };
+    if let Some(places) = places.filter(|[x, y]| x != y) {
         return Ok(places);
     }
-    let known = crate::error::list(names.iter().copied());
-    Err(TableError::NotPairs { path: path.to_path_buf(), known })
+    Err(TableError::NotPairs { path: path.to_path_buf(), known: known() })
 }
 
 /// Pairs from the numbers of an n × 2 array.
@@ -60,19 +91,23 @@ pub(crate) fn vector_pairs(
         ids.push(format!("{}", v as i64));
     }
     let rows = ids.chunks_exact(2).map(|p| (p[0].clone(), p[1].clone())).collect();
-    Ok(PairsTable { names: ["x".to_owned(), "y".to_owned()], rows })
+    Ok(PairsTable { names: ["x".to_owned(), "y".to_owned()], rows, notes: Vec::new() })
 }
 
 /// Pairs from the cells of a text file, the header's first.
 ///
 /// Cells are taken as they are spelled, unless all of a column are whole numbers such as 12.0, which
 /// pandas makes of 12 where a column has a gap.
-pub(crate) fn from_cells(path: &Path, columns: Vec<Vec<String>>) -> Result<PairsTable, TableError> {
+pub(crate) fn from_cells(
+    input: &Input<'_>,
+    columns: Vec<Vec<String>>,
+) -> Result<PairsTable, TableError> {
+    let path = input.path;
     if columns.is_empty() {
         return Err(TableError::NoColumns { path: path.to_path_buf() });
     }
     let names: Vec<&str> = columns.iter().map(|cells| cells[0].as_str()).collect();
-    let [x, y] = which(&names, path)?;
+    let [x, y] = which(&names, path, input.options)?;
     let ids = |at: usize| -> Result<Vec<String>, TableError> {
         let cells = &columns[at][1..];
         if let Some(row) = cells.iter().position(String::is_empty) {
@@ -83,7 +118,8 @@ pub(crate) fn from_cells(path: &Path, columns: Vec<Vec<String>>) -> Result<Pairs
         Ok(whole.unwrap_or_else(|| cells.to_vec()))
     };
     let rows = ids(x)?.into_iter().zip(ids(y)?).collect();
-    Ok(PairsTable { names: [names[x].to_owned(), names[y].to_owned()], rows })
+    let names = [names[x].to_owned(), names[y].to_owned()];
+    Ok(PairsTable { names, rows, notes: Vec::new() })
 }
 
 /// `12` for `12` and `12.0`; nothing for what is no whole number or spelled in a way of its own.

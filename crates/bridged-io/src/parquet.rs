@@ -5,20 +5,22 @@
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
-use crate::batches::{Collector, batch, ranges, schema};
+use crate::batches::{CellBytes, Collector, batch, ranges, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::guard::quietly;
-use crate::table::{ColumnData, Table};
+use crate::room::require;
+use crate::table::Table;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::arrow::{ArrowWriter, ProjectionMask};
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 
 const NAME: &str = "Parquet";
 
@@ -31,7 +33,7 @@ pub(crate) const FORMAT: Format = Format {
     beginnings: &[(b"PAR1", NAME)],
     never_text: true,
     read,
-    read_pairs: |input| read(input)?.into_pairs(),
+    read_pairs: |input| read(input)?.into_pairs(input.options),
     write,
     write_pieces: Some(write_pieces),
 };
@@ -59,22 +61,53 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
     }
     let file = file.try_clone();
     let file = file.map_err(|source| TableError::Unreadable { path: input.path.into(), source })?;
-    match quietly(|| decode(file, input.path)) {
-        Ok(Ok(table)) => Ok(table),
-        Ok(Err(error)) => Err(damaged(error.to_string())),
+    match quietly(|| decode(file, input)) {
+        Ok(decoded) => decoded,
         Err(panic) => Err(damaged(panic)),
     }
 }
 
-fn decode(file: File, path: &Path) -> Result<Table, ParquetError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+fn decode(file: File, input: &Input<'_>) -> Result<Table, TableError> {
+    let damaged = |e: ParquetError| input.damaged(NAME, e.to_string());
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
     let rows = builder.metadata().file_metadata().num_rows();
     let mut collector = Collector::new(builder.schema(), usize::try_from(rows).unwrap_or(0));
+    let bytes = promised(builder.metadata(), &collector);
+    require(input.path, u64::try_from(rows).unwrap_or(0), bytes)?;
+    collector.granted(bytes);
     let mask = ProjectionMask::roots(builder.parquet_schema(), collector.wanted());
-    for batch in builder.with_projection(mask).with_batch_size(BATCH).build()? {
-        collector.push(&batch?)?;
+    let batches = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(damaged)?;
+    for batch in batches {
+        let batch = batch.map_err(|e| damaged(e.into()))?;
+        collector.push(&batch).map_err(|e| input.not_collected(NAME, e))?;
     }
-    Ok(collector.finish(path.to_path_buf()))
+    Ok(collector.finish(input.path.to_path_buf()))
+}
+
+/// The bytes that the table will take, by what the file says of itself.
+fn promised(metadata: &ParquetMetaData, collector: &Collector) -> u64 {
+    let schema = metadata.file_metadata().schema_descr();
+    let wanted: HashSet<usize> = collector.wanted().into_iter().collect();
+    let positive = |n: i64| u64::try_from(n).unwrap_or(0);
+    let mut bytes = positive(metadata.file_metadata().num_rows()).saturating_mul(CellBytes::TEXT);
+    for group in metadata.row_groups() {
+        let rows = positive(group.num_rows());
+        for (leaf, chunk) in group.columns().iter().enumerate() {
+            let root = schema.get_column_root_idx(leaf);
+            if !wanted.contains(&root) {
+                continue;
+            }
+            bytes = bytes.saturating_add(match collector.cell_bytes(root) {
+                CellBytes::Entry(bytes) => positive(chunk.num_values()).saturating_mul(bytes),
+                CellBytes::Row(bytes) => rows.saturating_mul(bytes),
+                CellBytes::Text => {
+                    let held = rows.saturating_mul(CellBytes::TEXT);
+                    held.saturating_add(positive(chunk.uncompressed_size()))
+                }
+            });
+        }
+    }
+    bytes
 }
 
 /// Writes a Parquet file.
@@ -117,7 +150,7 @@ fn properties(table: &Table) -> WriterProperties {
         .set_created_by("bridged".to_owned())
         .set_max_row_group_row_count(Some(1 << 17));
     for column in &table.columns {
-        if matches!(column.data, ColumnData::Vector(_) | ColumnData::OptionalVector { .. }) {
+        if column.data.kind().is_list() {
             // The entries of vectors hardly repeat and nobody filters by them.
             let parts = [column.name.as_str(), "list", "element"];
             let path = ColumnPath::new(parts.map(str::to_owned).to_vec());

@@ -4,9 +4,14 @@
 
 use crate::error::{TableError, list};
 use crate::table::{ColumnData, Table, TextCells, render_number};
-pub use bridged::columns::ROW_NUMBER;
-use bridged::columns::{self, ColumnError, ColumnInfo, Columns, VectorColumns, Wanted};
-use bridged_math::Matrix;
+use crate::vectors::DoubleRows;
+use bridged::columns::{
+    self, ColumnError, ColumnInfo, Columns, Fitted, Look, VectorColumns, Wanted,
+};
+pub use bridged::columns::{Missing, ROW_NUMBER};
+use bridged::offset::{ColumnSums, Offset};
+use bridged::range::check_largest;
+use bridged_math::{Matrix, memory};
 use std::collections::HashMap;
 
 /// What the user named; nothing means the rules of [`bridged::columns`].
@@ -18,6 +23,14 @@ pub struct Select<'a> {
     pub vector: Option<&'a str>,
     /// Among several list columns, the first of these names is taken.
     pub likely: &'a [String],
+    /// Only columns that one of these names fits; `*` stands for any letters.
+    pub columns: &'a [String],
+    /// No column that one of these names fits.
+    pub exclude: &'a [String],
+    /// What a model was fitted on: the table is read by its columns, offset and mean.
+    pub fitted: Option<Fitted<'a>>,
+    /// What is done where a number is missing.
+    pub missing: Missing,
 }
 
 /// The rows of one side with their names: all finite, ids unique.
@@ -33,46 +46,136 @@ pub struct Pool {
     pub vector_names: Vec<String>,
     /// The id column; none if rows are numbered.
     pub id_name: Option<String>,
+    /// What was taken off the columns of the rows.
+    pub offset: Offset,
+    /// The ids of rows that were left out because numbers were missing.
+    pub dropped: Vec<String>,
+    /// What to know about how it was read, each in a sentence.
+    pub notes: Vec<String>,
+}
+
+/// The vectors of a table before they are rows.
+enum Vectors<'a> {
+    Singles(Matrix),
+    Doubles(DoubleRows),
+    /// One column per entry.
+    Columns(Vec<&'a ColumnData>),
 }
 
 impl Table {
     /// Picks the vectors and ids and checks both.
     pub fn into_pool(mut self, select: Select<'_>) -> Result<Pool, TableError> {
-        let Select { id, vector, likely } = select;
+        let Select { id, vector, likely, columns, exclude, fitted, missing } = select;
+        let wanted = Wanted { id, vector, likely, columns, exclude, fitted };
         // Bad ids are told before a choice among vectors is asked for.
-        let (_, ids) = self.unique_ids(id)?;
-        let infos = self.infos();
-        let chosen = Columns::choose(&infos, Wanted { id, vector, likely });
-        let Columns { id, vector, carried } = chosen.map_err(|e| self.column_error(e))?;
+        let id = columns::chosen_id(&self.infos(), &wanted).map_err(|e| self.column_error(e))?;
+        let mut ids = self.ids_of(id)?;
+        let chosen = Columns::choose(&self.infos(), wanted).map_err(|e| self.column_error(e))?;
+        let Columns { vector, carried, unknown, .. } = chosen;
         let id_name = id.map(|at| self.columns[at].name.clone());
         let used = vector.places().to_vec();
         let vector_names: Vec<String> =
             used.iter().map(|&at| self.columns[at].name.clone()).collect();
-        let rows = match &vector {
+        let is_list = matches!(vector, VectorColumns::List(_));
+        let mut notes = std::mem::take(&mut self.notes);
+        if fitted.is_none() && !is_list {
+            notes.push(columns::taken_note(vector_names.iter().map(String::as_str)));
+            let odd: Vec<(&str, Look)> = used.iter().filter_map(|&at| self.look(at)).collect();
+            if !odd.is_empty() {
+                notes.push(columns::suspicious_note(&odd));
+            }
+        }
+        if !unknown.is_empty() {
+            let names = unknown.iter().map(|&at| self.columns[at].name.as_str());
+            notes.push(columns::unknown_note(names));
+        }
+
+        let (vectors, valid) = match &vector {
             VectorColumns::List(at) => self.take_list(*at, &ids)?,
-            VectorColumns::Numbers(at) => self.gather_numbers(at),
+            VectorColumns::Numbers(places) => {
+                let columns = places.iter().map(|&at| &self.columns[at].data).collect();
+                (Vectors::Columns(columns), Vec::new())
+            }
         };
+        let without = valid.iter().position(|valid| !valid);
+        if let Some(row) = without.filter(|_| missing != Missing::Drop) {
+            let (column, id) = (vector_names.concat(), ids[row].clone());
+            return Err(TableError::MissingVector { path: self.source, column, id });
+        }
+        let (rows, offset) = vectors.into_rows(self.rows(), fitted.map(|f| f.offset));
+        let mut rows = rows.map_err(|problem| TableError::OutOfRange {
+            path: self.source.clone(),
+            problem: problem.to_string(),
+        })?;
         if rows.cols() == 0 {
             let column = vector_names.concat();
             return Err(TableError::NoEntries { path: self.source, column });
         }
-        if let Some((row, at)) = rows.view().first_non_finite() {
-            let place = match vector_names.as_slice() {
-                [list] if self.columns[used[0]].data.kind().is_list() => {
-                    format!("column `{list}`, position {at} (counted from 0)")
+        let place = |at: usize| match is_list {
+            true => format!(
+                "column `{}`, position {at} (counted from 0)",
+                columns::shown(&vector_names[0])
+            ),
+            false => format!("column `{}`", columns::shown(&vector_names[at])),
+        };
+        let mut dropped = Vec::new();
+        match missing {
+            Missing::Refuse => {}
+            Missing::Mean => {
+                let mean = fitted.map(|f| f.mean).filter(|mean| mean.len() == rows.cols());
+                let filled = fill(&mut rows, mean).map_err(|at| TableError::NoValues {
+                    path: self.source.clone(),
+                    place: place(at),
+                })?;
+                if filled > 0 {
+                    notes.push(format!("{filled} missing values are the mean of their column"));
                 }
-                names => format!("column `{}`", names[at]),
-            };
+            }
+            Missing::Drop => {
+                let whole = |row: usize| !rows.row(row).iter().any(|v| v.is_nan());
+                let (kept, left): (Vec<usize>, Vec<usize>) =
+                    (0..rows.rows()).partition(|&row| whole(row));
+                if kept.is_empty() {
+                    return Err(TableError::AllDropped { path: self.source, rows: left.len() });
+                }
+                if !left.is_empty() {
+                    let (out, of) = (left.len(), rows.rows());
+                    notes.push(format!("left out {out} of {of} rows: numbers are missing in them"));
+                    dropped = left.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
+                    ids = kept.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
+                    rows = rows.view().select(kept.iter().copied());
+                    self.keep_rows(&kept);
+                }
+            }
+        }
+        if let Some((row, at)) = rows.view().first_non_finite() {
             let problem = if rows.row(row)[at].is_nan() {
-                "missing or not a number"
+                "missing or not a number; repair or remove that row, or say what to do with \
+                 `--missing drop` or `--missing mean`"
             } else {
-                "infinite or too large for a 32-bit float"
+                "infinite or too large for a 32-bit float; remove or repair that row"
             };
-            let id = ids[row].clone();
+            let (id, place) = (ids[row].clone(), place(at));
             return Err(TableError::NotFinite { path: self.source, place, id, problem });
         }
         let texts = carried.into_iter().filter_map(|at| self.columns[at].to_text()).collect();
-        Ok(Pool { rows, ids, texts, vector_names, id_name })
+        Ok(Pool { rows, ids, texts, vector_names, id_name, offset, dropped, notes })
+    }
+
+    /// Why a numeric column does not look like a measurement, with its name.
+    fn look(&self, at: usize) -> Option<(&str, Look)> {
+        let column = &self.columns[at];
+        let look = match &column.data {
+            ColumnData::Number(v) | ColumnData::Code { numbers: v, .. } => {
+                columns::look(&column.name, v.iter().copied())
+            }
+            ColumnData::Integer(v) => {
+                let number = |v: &Option<i64>| v.map_or(f64::NAN, |v| v as f64);
+                columns::look(&column.name, v.iter().map(number))
+            }
+            _ => None,
+        };
+        look.map(|look| (column.name.as_str(), look))
     }
 
     /// The id column, if there is one, and the ids, all different.
@@ -81,12 +184,20 @@ impl Table {
         given: Option<&str>,
     ) -> Result<(Option<usize>, Vec<String>), TableError> {
         let found = columns::id_column(&self.infos(), given).map_err(|e| self.column_error(e))?;
-        let Some(at) = found else {
-            return Ok((None, (0..self.rows()).map(|i| i.to_string()).collect()));
+        Ok((found, self.ids_of(found)?))
+    }
+
+    /// The ids in that column, all different; the numbers of the rows if there is none.
+    fn ids_of(&self, column: Option<usize>) -> Result<Vec<String>, TableError> {
+        // A file can claim many rows that take no room in it.
+        let what = format!("`{}`, the ids of {} rows", self.source.display(), self.rows());
+        memory::require(what, self.rows() as u64 * 32).map_err(TableError::TooLarge)?;
+        let Some(at) = column else {
+            return Ok((0..self.rows()).map(|i| i.to_string()).collect());
         };
         let ids = self.ids(at)?;
         self.check_unique(at, &ids)?;
-        Ok((Some(at), ids))
+        Ok(ids)
     }
 
     /// The columns without their cells.
@@ -99,7 +210,8 @@ impl Table {
     /// The number of the column of that name; an error if there is none or more than one.
     pub(crate) fn position(&self, name: &str) -> Result<usize, TableError> {
         let found = columns::position(&self.infos(), name).map_err(|e| self.column_error(e))?;
-        found.ok_or_else(|| self.column_error(ColumnError::NoSuchColumn(name.to_owned())))
+        let known = self.columns.iter().map(|c| c.name.as_str());
+        found.ok_or_else(|| self.column_error(columns::no_such_column(name, known)))
     }
 
     /// The same with the file, the names of its columns and what to do.
@@ -108,8 +220,11 @@ impl Table {
         let names =
             |places: &[usize]| list(places.iter().map(|&at| self.columns[at].name.as_str()));
         match error {
-            ColumnError::NoSuchColumn(column) => {
-                TableError::NoSuchColumn { path, column, known: self.known() }
+            ColumnError::NoSuchColumn { name: column, similar } => {
+                TableError::NoSuchColumn { path, column, similar, known: self.known() }
+            }
+            error @ (ColumnError::NotAsFitted { .. } | ColumnError::Width { .. }) => {
+                TableError::NotAsFitted { path, detail: error.to_string(), known: self.known() }
             }
             ColumnError::SameName(column) => TableError::SameName { path, column },
             ColumnError::SeveralIds(places) => {
@@ -119,10 +234,11 @@ impl Table {
                 TableError::SeveralVectors { path, names: names(&places) }
             }
             ColumnError::NoVector => {
-                let known: Vec<String> = (self.columns.iter())
-                    .map(|c| format!("`{}` ({})", c.name, c.data.kind()))
+                let known: Vec<String> = (self.columns.iter().take(20))
+                    .map(|c| format!("`{}` ({})", columns::shown(&c.name), c.data.kind()))
                     .collect();
-                TableError::NoVector { path, known: known.join(", ") }
+                let more = if self.columns.len() > 20 { ", …" } else { "" };
+                TableError::NoVector { path, known: known.join(", ") + more }
             }
             ColumnError::NotAVector(at) => {
                 let column = &self.columns[at];
@@ -181,20 +297,19 @@ impl Table {
         Ok(())
     }
 
-    fn take_list(&mut self, at: usize, ids: &[String]) -> Result<Matrix, TableError> {
+    /// The vectors of a list column, and which rows have one; empty if all do.
+    fn take_list(
+        &mut self,
+        at: usize,
+        ids: &[String],
+    ) -> Result<(Vectors<'static>, Vec<bool>), TableError> {
         let (path, column) = (self.source.clone(), self.columns[at].name.clone());
         // Takes the matrix rather than copying it; what stays behind is still a list.
         let nothing = ColumnData::Vector(Matrix::zeros(self.rows(), 0));
         match std::mem::replace(&mut self.columns[at].data, nothing) {
-            ColumnData::Vector(rows) => Ok(rows),
-            ColumnData::OptionalVector { values, valid } => {
-                match valid.iter().position(|valid| !valid) {
-                    None => Ok(values),
-                    Some(row) => {
-                        Err(TableError::MissingVector { path, column, id: ids[row].clone() })
-                    }
-                }
-            }
+            ColumnData::Vector(rows) => Ok((Vectors::Singles(rows), Vec::new())),
+            ColumnData::OptionalVector { values, valid } => Ok((Vectors::Singles(values), valid)),
+            ColumnData::DoubleVector { values, valid } => Ok((Vectors::Doubles(values), valid)),
             ColumnData::Ragged { row, expected, got } => {
                 let id = ids[row].clone();
                 Err(TableError::RaggedVector { path, column, id, expected, got })
@@ -202,12 +317,107 @@ impl Table {
             other => Err(TableError::NotAVector { path, column, kind: other.kind().to_string() }),
         }
     }
+}
 
-    fn gather_numbers(&self, at: &[usize]) -> Matrix {
-        Matrix::from_fn(self.rows(), at.len(), |i, j| match &self.columns[at[j]].data {
-            ColumnData::Number(v) | ColumnData::Code { numbers: v, .. } => v[i] as f32,
-            ColumnData::Integer(v) => v[i].map_or(f32::NAN, |v| v as f32),
-            _ => f32::NAN,
-        })
+impl Vectors<'_> {
+    /// As rows without the offset: that of a model, or the one that the numbers need.
+    fn into_rows(
+        self,
+        rows: usize,
+        known: Option<&Offset>,
+    ) -> (Result<Matrix, bridged::range::OutOfRange>, Offset) {
+        let offset = match (known, &self) {
+            (Some(known), _) => known.clone(),
+            (None, Self::Singles(_)) => Offset::default(),
+            (None, Self::Doubles(values)) => values.sums().offset(),
+            (None, Self::Columns(columns)) => {
+                let mut sums = ColumnSums::new(columns.len());
+                for (j, column) in columns.iter().enumerate() {
+                    (0..rows).for_each(|i| sums.see(j, column.number(i)));
+                }
+                sums.offset()
+            }
+        };
+        let fits = self.check_small(rows, &offset);
+        let rows = match self {
+            Self::Singles(values) if offset.is_none() => values,
+            Self::Singles(values) => {
+                let lowered = |i: usize, j: usize| offset.lower(j, f64::from(values.row(i)[j]));
+                Matrix::from_fn(values.rows(), values.cols(), lowered)
+            }
+            Self::Doubles(values) => values.into_singles(&offset),
+            Self::Columns(columns) => {
+                let lowered = |i: usize, j: usize| offset.lower(j, columns[j].number(i));
+                Matrix::from_fn(rows, columns.len(), lowered)
+            }
+        };
+        (fits.map(|()| rows), offset)
+    }
+
+    /// Refuses numbers that would all vanish in `f32`.
+    fn check_small(&self, rows: usize, offset: &Offset) -> Result<(), bridged::range::OutOfRange> {
+        let by = offset.get();
+        let mut largest = 0.0f64;
+        let mut see = |j: usize, v: f64| {
+            let v = (v - by.get(j).copied().unwrap_or(0.0)).abs();
+            if v.is_finite() {
+                largest = largest.max(v);
+            }
+            // Numbers of ordinary size end the search.
+            v >= 1e-15
+        };
+        let ordinary = match self {
+            Self::Singles(_) => true,
+            Self::Doubles(values) => {
+                let mut numbers = values.iter_rows().flat_map(|row| row.iter().enumerate());
+                numbers.any(|(j, &v)| see(j, v))
+            }
+            Self::Columns(columns) => (columns.iter().enumerate())
+                .any(|(j, column)| (0..rows).any(|i| see(j, column.number(i)))),
+        };
+        if ordinary { Ok(()) } else { check_largest(largest) }
+    }
+}
+
+impl ColumnData {
+    /// The number in a row of a numeric column; NaN where there is none.
+    fn number(&self, row: usize) -> f64 {
+        match self {
+            Self::Number(v) | Self::Code { numbers: v, .. } => v[row],
+            Self::Integer(v) => v[row].map_or(f64::NAN, |v| v as f64),
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// Puts the mean of each column where it has a gap; gives how many, or the column without a number.
+fn fill(rows: &mut Matrix, mean: Option<&[f32]>) -> Result<usize, usize> {
+    let gaps = |rows: &Matrix| rows.data().iter().filter(|v| v.is_nan()).count();
+    let count = gaps(rows);
+    if count == 0 {
+        return Ok(0);
+    }
+    let mean: Vec<f32> = match mean {
+        Some(mean) => mean.to_vec(),
+        None => {
+            let mut sums = ColumnSums::new(rows.cols());
+            for row in rows.view().iter_rows() {
+                for (column, &value) in row.iter().enumerate() {
+                    sums.see(column, f64::from(value));
+                }
+            }
+            sums.means().into_iter().map(|mean| mean as f32).collect()
+        }
+    };
+    for i in 0..rows.rows() {
+        for (value, mean) in rows.row_mut(i).iter_mut().zip(&mean) {
+            if value.is_nan() {
+                *value = *mean;
+            }
+        }
+    }
+    match mean.iter().position(|mean| mean.is_nan()) {
+        Some(column) => Err(column),
+        None => Ok(count),
     }
 }

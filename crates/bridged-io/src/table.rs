@@ -5,8 +5,10 @@
 //! type only, so that a table with pictures in it can still be used for its vectors.
 
 use crate::error::{TableError, list};
+use crate::vectors::DoubleRows;
 use bridged::TextColumn;
 use bridged::columns::ColumnKind;
+use bridged::offset::Offset;
 use bridged_math::Matrix;
 use std::path::PathBuf;
 
@@ -17,6 +19,8 @@ pub struct Table {
     pub source: PathBuf,
     /// The columns in the order of the file.
     pub columns: Vec<Column>,
+    /// What to know about how it was read, each in a sentence.
+    pub notes: Vec<String>,
     rows: usize,
 }
 
@@ -40,6 +44,13 @@ pub enum ColumnData {
         /// One row each; those that are not valid mean nothing.
         values: Matrix,
         /// Which rows hold a vector.
+        valid: Vec<bool>,
+    },
+    /// A vector of 64-bit numbers in every row, or in those that are valid.
+    DoubleVector {
+        /// One row each; those that are not valid mean nothing.
+        values: DoubleRows,
+        /// Which rows hold a vector; empty if all do.
         valid: Vec<bool>,
     },
     /// Lists that differ in length: readable, but of no use as vectors.
@@ -97,13 +108,13 @@ impl Table {
                 return Err(TableError::UnequalColumns { column, expected, got });
             }
         }
-        Ok(Self { source: source.into(), columns, rows: rows.unwrap_or(0) })
+        Ok(Self { source: source.into(), columns, notes: Vec::new(), rows: rows.unwrap_or(0) })
     }
 
     /// For readers, which know the number of rows even if no column tells it.
     pub(crate) fn with_rows(source: PathBuf, columns: Vec<Column>, rows: usize) -> Self {
         debug_assert!(columns.iter().all(|c| c.data.len().is_none_or(|len| len == rows)));
-        Self { source, columns, rows }
+        Self { source, columns, notes: Vec::new(), rows }
     }
 
     /// The number of rows.
@@ -114,6 +125,26 @@ impl Table {
     /// The first column of that name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// The same with all vectors in 32 bits.
+    pub fn in_singles(mut self) -> Self {
+        for column in &mut self.columns {
+            if let ColumnData::DoubleVector { values, valid } = &mut column.data {
+                let values = std::mem::take(values).into_singles(&Offset::default());
+                column.data = match std::mem::take(valid) {
+                    valid if valid.is_empty() => ColumnData::Vector(values),
+                    valid => ColumnData::OptionalVector { values, valid },
+                };
+            }
+        }
+        self
+    }
+
+    /// The rows at those places, in that order.
+    pub(crate) fn keep_rows(&mut self, rows: &[usize]) {
+        self.columns.iter_mut().for_each(|column| column.data.keep_rows(rows));
+        self.rows = rows.len();
     }
 
     /// All columns that can be rendered as text: texts, whole and real numbers, not vectors.
@@ -150,10 +181,38 @@ impl ColumnData {
     pub(crate) fn len(&self) -> Option<usize> {
         match self {
             Self::Vector(m) | Self::OptionalVector { values: m, .. } => Some(m.rows()),
+            Self::DoubleVector { values, .. } => Some(values.rows()),
             Self::Number(v) => Some(v.len()),
             Self::Integer(v) => Some(v.len()),
             Self::Code { text, .. } | Self::Text(text) => Some(text.len()),
             Self::Ragged { .. } | Self::Other(_) => None,
+        }
+    }
+
+    fn keep_rows(&mut self, rows: &[usize]) {
+        fn pick<T: Clone>(cells: &mut Vec<T>, rows: &[usize]) {
+            *cells = rows.iter().map(|&row| cells[row].clone()).collect();
+        }
+        match self {
+            Self::Vector(m) => *m = m.view().select(rows.iter().copied()),
+            Self::OptionalVector { values, valid } => {
+                *values = values.view().select(rows.iter().copied());
+                pick(valid, rows);
+            }
+            Self::DoubleVector { values, valid } => {
+                values.keep_rows(rows);
+                if !valid.is_empty() {
+                    pick(valid, rows);
+                }
+            }
+            Self::Number(v) => pick(v, rows),
+            Self::Integer(v) => pick(v, rows),
+            Self::Code { text, numbers } => {
+                pick(text, rows);
+                pick(numbers, rows);
+            }
+            Self::Text(v) => pick(v, rows),
+            Self::Ragged { .. } | Self::Other(_) => {}
         }
     }
 
@@ -163,9 +222,11 @@ impl ColumnData {
             Self::Vector(m) | Self::OptionalVector { values: m, .. } => {
                 ColumnKind::List(Some(m.cols()))
             }
+            Self::DoubleVector { values, .. } => ColumnKind::List(Some(values.cols())),
             Self::Ragged { .. } => ColumnKind::List(None),
             Self::Number(_) => ColumnKind::Float,
             Self::Integer(_) | Self::Code { .. } => ColumnKind::Integer,
+            Self::Text(v) if v.iter().all(Option::is_none) => ColumnKind::Empty,
             Self::Text(_) => ColumnKind::Text,
             Self::Other(name) => ColumnKind::Other(name.clone()),
         }

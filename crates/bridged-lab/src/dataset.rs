@@ -47,7 +47,7 @@ impl Dataset {
 
     /// Reads it with the sides in the columns of these names.
     pub fn read_columns(path: &Path, x: &str, y: &str) -> Result<Self, LabError> {
-        let mut table = bridged_io::read(path)?;
+        let mut table = bridged_io::read(path)?.in_singles();
         let bad = |reason: String| LabError::NotADataset {
             path: path.to_path_buf(),
             reason,

@@ -11,6 +11,7 @@
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
 //! | [`graph`] | the symmetric graph of nearest neighbours |
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
+//! | [`memory`] | how much memory may be taken, asked before it is taken |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
 //! | [`seed`] | random streams by name |
 //! | [`simd`] | kernels compiled for the instructions of the processor |
@@ -23,6 +24,7 @@ pub mod distance;
 pub mod graph;
 pub mod linalg;
 pub mod matrix;
+pub mod memory;
 pub mod neighbors;
 pub mod seed;
 pub mod simd;

@@ -1,11 +1,19 @@
 //! Which columns of a table are the id and the vector: the core's rule, on names and kinds alone.
 
-use bridged::columns::{self, ColumnError, ColumnInfo, ColumnKind, Columns, ROW_NUMBER, Wanted};
+use bridged::columns::{
+    self, ColumnError, ColumnInfo, ColumnKind, Columns, Fitted, Look, ROW_NUMBER, Wanted,
+};
+use bridged::offset::Offset;
+use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The places of the id, of the vector's columns and of the columns that are carried along.
-type Chosen = (Option<usize>, Vec<usize>, Vec<usize>);
+/// The places of the id, of the vector's columns and of the columns that are carried along, and a note
+/// on columns that the model was not fitted on.
+type Chosen = (Option<usize>, Vec<usize>, Vec<usize>, Option<String>);
+
+/// What a model was fitted on: the names of the vector's columns, and its width.
+type FittedOn = (Vec<String>, usize);
 
 /// `text`, `integer`, `float`, `bool` or `list`; whatever else is the name of a type that is skipped.
 fn kind(name: &str) -> ColumnKind {
@@ -25,14 +33,37 @@ pub fn choose_columns(
     table: Vec<(String, String)>,
     side: String,
     numbered: bool,
+    fitted: Option<FittedOn>,
 ) -> PyResult<Chosen> {
     let infos: Vec<ColumnInfo<'_>> =
         table.iter().map(|(name, k)| ColumnInfo { name, kind: kind(k) }).collect();
     let likely = [side];
-    let wanted = Wanted { id: numbered.then_some(ROW_NUMBER), vector: None, likely: &likely };
-    let Columns { id, vector, carried } =
+    let offset = Offset::default();
+    let fitted = fitted.as_ref().map(|(vector, cols)| Fitted {
+        id: None,
+        vector,
+        cols: *cols,
+        offset: &offset,
+        mean: &[],
+    });
+    let wanted =
+        Wanted { id: numbered.then_some(ROW_NUMBER), likely: &likely, fitted, ..Wanted::default() };
+    let Columns { id, vector, carried, unknown } =
         Columns::choose(&infos, wanted).map_err(|e| sentence(&e, &infos, &likely[0]))?;
-    Ok((id, vector.places().to_vec(), carried))
+    let names = unknown.iter().map(|&at| infos[at].name);
+    let note = (!unknown.is_empty()).then(|| columns::unknown_note(names));
+    Ok((id, vector.places().to_vec(), carried, note))
+}
+
+/// A note on numeric columns that look like ids or counters, if there are such.
+#[pyfunction]
+pub fn suspicious_note(table: Vec<(String, PyReadonlyArray1<'_, f64>)>) -> Option<String> {
+    let look = |(name, values): &(String, PyReadonlyArray1<'_, f64>)| {
+        columns::look(name, values.as_array().iter().copied())
+    };
+    let found: Vec<(&str, Look)> =
+        table.iter().filter_map(|column| Some((column.0.as_str(), look(column)?))).collect();
+    (!found.is_empty()).then(|| columns::suspicious_note(&found))
 }
 
 /// The error in a sentence for people who hold a table in memory.

@@ -31,6 +31,12 @@ use pyo3::prelude::*;
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_function(wrap_pyfunction!(arrays::address, m)?)?;
+    m.add_function(wrap_pyfunction!(arrays::centre, m)?)?;
+    m.add_function(wrap_pyfunction!(arrays::lower, m)?)?;
+    m.add_function(wrap_pyfunction!(columns::suspicious_note, m)?)?;
+    m.add_function(wrap_pyfunction!(params::uses_origin, m)?)?;
+    m.add_function(wrap_pyfunction!(params::sides_use_origin, m)?)?;
+    m.add_function(wrap_pyfunction!(params::set_memory_limit, m)?)?;
     m.add_function(wrap_pyfunction!(columns::choose_columns, m)?)?;
     m.add_function(wrap_pyfunction!(columns::pair_columns, m)?)?;
     m.add_function(wrap_pyfunction!(params::catalogue, m)?)?;

@@ -5,6 +5,7 @@ use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::{read, write};
 use bridged::Seed;
+use bridged::offset::Offset;
 use bridged::{
     Ask, BridgedClustering, BridgedModel, Direction, Explanation, LinkRow, Names, Prediction,
     Problem, Side, Source, TextColumn,
@@ -26,13 +27,17 @@ pub struct Model {
     model: BridgedModel,
 }
 
-/// What a pool is called: ids, carried columns (name, values), names of the vector's columns.
-type Called = (Vec<String>, Vec<(String, Vec<String>)>, Vec<String>);
+/// What a pool is called: ids, carried columns (name, values), names of the vector's columns, name of
+/// the id column.
+type Called = (Vec<String>, Vec<(String, Vec<String>)>, Vec<String>, Option<String>);
 
-fn names((ids, texts, vector): Called) -> Names {
+fn names((ids, texts, vector, id): Called) -> Names {
     let texts = texts.into_iter().map(|(name, values)| TextColumn { name, values }).collect();
-    Names { ids, texts, vector }
+    Names { ids, texts, vector, id }
 }
+
+/// What was taken off the columns of both pools.
+type Offsets = (Option<Vec<f64>>, Option<Vec<f64>>);
 
 fn direction(reverse: bool) -> Direction {
     if reverse { Direction::Reverse } else { Direction::Forward }
@@ -47,7 +52,7 @@ impl Model {
         spec: &str,
         pools: (Rows<'_>, Rows<'_>),
         known: PairRows<'_>,
-        called: (Called, Called),
+        called: (Called, Called, Offsets),
         seed: u64,
         host: Host,
     ) -> PyResult<Self> {
@@ -57,7 +62,9 @@ impl Model {
         let names = (names(called.0), names(called.1));
         let model = host
             .run(py, |watch| spec.fit(problem, Seed(seed), watch)?.with_names(names.0, names.1))?;
-        Ok(Self { model })
+        let offset = |taken: Option<Vec<f64>>| Offset::new(taken.unwrap_or_default());
+        let (x, y) = called.2;
+        Ok(Self { model: model.with_offsets(offset(x), offset(y)) })
     }
 
     /// Predicts rows, those of the pool that it was fitted on if none are given: a dict with `value`
@@ -199,6 +206,12 @@ impl Model {
     /// The names of the vector's columns on a side; empty if they have none.
     fn vector_names(&self, name: &str) -> Vec<String> {
         self.side_named(name).names().vector.clone()
+    }
+
+    /// What was taken off the columns of a side: its rows and values are without it.
+    fn offset<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyArray1<f64>>> {
+        let offset = self.side_named(name).offset();
+        (!offset.is_none()).then(|| offset.get().to_vec().into_pyarray(py))
     }
 
     /// Writes the model file.

@@ -1,8 +1,9 @@
 //! Parameters from JSON: the core's own structs, with the name of the one that is wrong.
 
 use bridged::bridge::BridgeSpec;
-use bridged::cluster::ClusterSpec;
+use bridged::cluster::{ClusterSpec, Clusterer};
 use bridged::settings::{Keys, Preset, SettingsError, overlay};
+use bridged::{BridgedClustering, memory};
 use bridged_baselines::BaselineSpec;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,6 +52,27 @@ pub fn baseline(name: &str, settings: &str) -> PyResult<BaselineSpec> {
     let spec = BaselineSpec::named(name)
         .ok_or_else(|| unknown("baseline", name, BaselineSpec::ALL.iter().map(|e| e.name)))?;
     overlay(spec, &keys(settings)?).map_err(wrong)
+}
+
+/// Whether a clustering depends on where zero is, so that rows must not be moved.
+#[pyfunction]
+pub fn uses_origin(method: (String, String)) -> PyResult<bool> {
+    Ok(clustering(&method.0, &method.1)?.uses_origin())
+}
+
+/// The same for both sides of the method.
+#[pyfunction]
+pub fn sides_use_origin(spec: &str) -> PyResult<(bool, bool)> {
+    let spec: BridgedClustering = read(spec)?;
+    Ok((spec.x.uses_origin(), spec.y.uses_origin()))
+}
+
+/// How much memory may be used in all, as in `4GB`.
+#[pyfunction]
+pub fn set_memory_limit(size: &str) -> PyResult<()> {
+    memory::name_option("bridged.set_memory_limit(size)");
+    memory::set_limit(memory::parse(size).map_err(|e| PyValueError::new_err(e.to_string()))?);
+    Ok(())
 }
 
 /// All parameters of the method, as JSON: a preset, changed by keys.

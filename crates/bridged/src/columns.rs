@@ -9,7 +9,13 @@
 //! columns the first that the caller calls likely is taken. A given name may be that of a list column, of one numeric
 //! column, or the common start of `name_0`, `name_1`, … (or `name0`, `name1`, …).
 //!
-//! **Id**: the column given; else `id`; else the only column that ends in `_id`; else the row's number from 0. Upper
+//! Names with `*` choose among the numeric columns (`columns`, `exclude`).
+//!
+//! **A model** knows the columns that it was fitted on ([`Fitted`]). A table is then read by their names, in whatever
+//! order they are: a column that is not there is an error that names it, one that the model does not know is left out
+//! and told. Only where a table or the model has no names for the entries (one list) do places decide.
+//!
+//! **Id**: the column given; else that of the model; else `id`; else the only column that ends in `_id`; else the row's number from 0. Upper
 //! and lower case are alike.
 //!
 //! **Carried**: every other column that can be shown as text: texts, numbers and truth values.
@@ -31,6 +37,8 @@
 //! # Ok::<(), bridged::columns::ColumnError>(())
 //! ```
 
+use crate::offset::Offset;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// As the name of the id column: take no column, number the rows from 0.
@@ -50,6 +58,8 @@ pub struct ColumnInfo<'a> {
 pub enum ColumnKind {
     /// Texts, and what is shown as text, such as times.
     Text,
+    /// Not a single value.
+    Empty,
     /// Whole numbers.
     Integer,
     /// Real numbers.
@@ -73,6 +83,11 @@ impl ColumnKind {
         matches!(self, Self::Integer | Self::Float)
     }
 
+    /// Whether it can be a vector or a part of one.
+    fn can_be_vector(&self) -> bool {
+        self.is_list() || self.is_numeric() || *self == Self::Empty
+    }
+
     /// Whether a cell can be shown as text.
     pub fn is_shown(&self) -> bool {
         !matches!(self, Self::List(_) | Self::Other(_))
@@ -84,6 +99,7 @@ impl fmt::Display for ColumnKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text => f.write_str("texts"),
+            Self::Empty => f.write_str("no values"),
             Self::Integer => f.write_str("whole numbers"),
             Self::Float => f.write_str("numbers"),
             Self::Bool => f.write_str("truth values"),
@@ -103,6 +119,61 @@ pub struct Wanted<'a> {
     pub vector: Option<&'a str>,
     /// Among several list columns, the first of these names is taken.
     pub likely: &'a [String],
+    /// Only columns that one of these names fits; `*` stands for any letters.
+    pub columns: &'a [String],
+    /// No column that one of these names fits.
+    pub exclude: &'a [String],
+    /// What a model was fitted on.
+    pub fitted: Option<Fitted<'a>>,
+}
+
+/// What a model knows of the pool of a side, for the next table of that side.
+#[derive(Clone, Copy, Debug)]
+pub struct Fitted<'a> {
+    /// The id column.
+    pub id: Option<&'a str>,
+    /// The columns of the vector: one for a list; empty if they had no names.
+    pub vector: &'a [String],
+    /// The entries of a vector.
+    pub cols: usize,
+    /// What was taken off the columns.
+    pub offset: &'a Offset,
+    /// The mean of the pool without that offset.
+    pub mean: &'a [f32],
+}
+
+impl Fitted<'_> {
+    /// Whether each entry has a name of its own.
+    fn names_entries(&self) -> bool {
+        self.vector.len() == self.cols && !self.vector.is_empty()
+    }
+}
+
+/// What is done where a number is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// The row is left out.
+    Drop,
+    /// The mean of the column stands in: of the table at a fit, of the model's pool afterwards.
+    Mean,
+}
+
+impl Missing {
+    /// What a choice can be called.
+    pub const NAMES: [&str; 3] = ["refuse", "drop", "mean"];
+
+    /// The choice of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "refuse" => Some(Self::Refuse),
+            "drop" => Some(Self::Drop),
+            "mean" => Some(Self::Mean),
+            _ => None,
+        }
+    }
 }
 
 /// The columns that were chosen, by their place in the table.
@@ -114,6 +185,8 @@ pub struct Columns {
     pub vector: VectorColumns,
     /// Those that are carried along as text.
     pub carried: Vec<usize>,
+    /// Numeric columns that the model was not fitted on.
+    pub unknown: Vec<usize>,
 }
 
 /// Where the vectors are.
@@ -139,7 +212,26 @@ impl VectorColumns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnError {
     /// A column that was asked for is not there.
-    NoSuchColumn(String),
+    NoSuchColumn {
+        /// Its name, or a name with `*` that fits none.
+        name: String,
+        /// The column that is spelled most like it.
+        similar: Option<String>,
+    },
+    /// Columns that the model was fitted on are not there.
+    NotAsFitted {
+        /// Their names, each with the column that is spelled most like it.
+        missing: Vec<(String, Option<String>)>,
+        /// How many the model was fitted on.
+        of: usize,
+    },
+    /// A table of another width than the model's, and no names to go by.
+    Width {
+        /// Its numeric columns, or the entries of its lists.
+        got: usize,
+        /// Those of the model.
+        need: usize,
+    },
     /// A name that two columns share.
     SameName(String),
     /// More than one column could be the id: their places.
@@ -156,8 +248,14 @@ pub enum ColumnError {
 impl fmt::Display for ColumnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSuchColumn(name) => write!(f, "there is no column `{name}`"),
-            Self::SameName(name) => write!(f, "several columns are called `{name}`"),
+            Self::NoSuchColumn { name, similar } => {
+                write!(f, "there is no column `{}`{}", shown(name), did_you_mean(similar))
+            }
+            Self::NotAsFitted { missing, of } => f.write_str(&not_as_fitted(missing, *of)),
+            Self::Width { got, need } => {
+                write!(f, "its rows have {got} numbers, but the model was fitted on {need}")
+            }
+            Self::SameName(name) => write!(f, "several columns are called `{}`", shown(name)),
             Self::SeveralIds(_) => f.write_str("several columns could be the id"),
             Self::SeveralVectors(_) => f.write_str("several columns hold vectors"),
             Self::NoVector => f.write_str("no column holds vectors or numbers"),
@@ -171,17 +269,134 @@ impl std::error::Error for ColumnError {}
 impl Columns {
     /// Chooses among the columns of a table.
     pub fn choose(table: &[ColumnInfo<'_>], wanted: Wanted<'_>) -> Result<Self, ColumnError> {
-        let id = id_column(table, wanted.id)?;
-        let vector = match wanted.vector {
-            Some(name) => named_vector(table, name)?,
-            None => likely_vector(table, id, wanted.likely)?,
+        let id = chosen_id(table, &wanted)?;
+        let allowed = allowed(table, &wanted)?;
+        let candidates = |at: &usize| Some(*at) != id && allowed[*at];
+        let mut unknown = Vec::new();
+        let vector = match (wanted.vector, wanted.fitted) {
+            (Some(name), _) => named_vector(table, name)?,
+            (None, Some(fitted)) if wanted.columns.is_empty() && !fitted.vector.is_empty() => {
+                let (vector, rest) = fitted_vector(table, &candidates, &wanted, fitted)?;
+                unknown = rest;
+                vector
+            }
+            _ => likely_vector(table, &candidates, wanted.likely)?,
         };
+        let used: HashSet<usize> = vector.places().iter().copied().collect();
         let carried = (0..table.len())
-            .filter(|at| Some(*at) != id && !vector.places().contains(at))
+            .filter(|at| Some(*at) != id && !used.contains(at))
             .filter(|&at| table[at].kind.is_shown())
             .collect();
-        Ok(Self { id, vector, carried })
+        Ok(Self { id, vector, carried, unknown })
     }
+}
+
+/// The id column: the one given, the model's if it is there, or the one that its name tells.
+pub fn chosen_id(
+    table: &[ColumnInfo<'_>],
+    wanted: &Wanted<'_>,
+) -> Result<Option<usize>, ColumnError> {
+    if let (None, Some(Fitted { id: Some(name), .. })) = (wanted.id, wanted.fitted)
+        && let Some(at) = position(table, name)?
+    {
+        return Ok(Some(at));
+    }
+    id_column(table, wanted.id)
+}
+
+/// Which columns may belong to the vector by the names that choose and exclude; a name that fits no
+/// column is an error.
+fn allowed(table: &[ColumnInfo<'_>], wanted: &Wanted<'_>) -> Result<Vec<bool>, ColumnError> {
+    let mut fits = vec![wanted.columns.is_empty(); table.len()];
+    for (patterns, value) in [(wanted.columns, true), (wanted.exclude, false)] {
+        for pattern in patterns {
+            let mut found = false;
+            for (at, column) in table.iter().enumerate() {
+                if fits_pattern(column.name, pattern) {
+                    (fits[at], found) = (value, true);
+                    // Asked for by its whole name, it must be what can be taken.
+                    if value && column.name == pattern && !column.kind.can_be_vector() {
+                        return Err(ColumnError::NotAVector(at));
+                    }
+                }
+            }
+            if !found {
+                return Err(no_such_column(pattern, table.iter().map(|c| c.name)));
+            }
+        }
+    }
+    Ok(fits)
+}
+
+/// Whether a name is that of a pattern in which `*` stands for any letters.
+pub fn fits_pattern(name: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(end) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(end)
+}
+
+/// The error for a name that is not among those.
+pub fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> ColumnError {
+    ColumnError::NoSuchColumn { name: name.to_owned(), similar: similar(name, known) }
+}
+
+/// The name that is spelled most like the one given, if one is.
+pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    // What nobody types is not compared: it costs the product of the lengths.
+    if name.len() > 200 {
+        return None;
+    }
+    let wanted = name.to_lowercase();
+    let like = known.filter(|k| !k.is_empty() && k.len() <= 200 && *k != name);
+    let like = like.map(|k| (strsim::jaro_winkler(&k.to_lowercase(), &wanted), k));
+    let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
+    best.map(|(_, k)| k.to_owned())
+}
+
+/// The end of a sentence that names an unknown column.
+pub fn did_you_mean(similar: &Option<String>) -> String {
+    similar.as_ref().map_or(String::new(), |name| format!("; did you mean `{}`?", shown(name)))
+}
+
+/// A name or an id as messages show it: at most 80 letters of it.
+pub fn shown(name: &str) -> std::borrow::Cow<'_, str> {
+    match name.char_indices().nth(80) {
+        None => name.into(),
+        Some((end, _)) => format!("{}… ({} bytes)", &name[..end], name.len()).into(),
+    }
+}
+
+/// The first few of those names, and how many there are.
+pub fn some_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const FEW: usize = 6;
+    let mut names = names.into_iter();
+    let first: Vec<String> =
+        names.by_ref().take(FEW).map(|name| format!("`{}`", shown(name))).collect();
+    match names.count() {
+        0 => first.join(", "),
+        more => format!("{}, … ({} in all)", first.join(", "), FEW + more),
+    }
+}
+
+fn not_as_fitted(missing: &[(String, Option<String>)], of: usize) -> String {
+    let named = some_names(missing.iter().map(|(name, _)| name.as_str()));
+    let is = if missing.len() == 1 { "is" } else { "are" };
+    let hint = missing.iter().find_map(|(name, similar)| {
+        let (name, similar) = (shown(name), similar.as_deref()?);
+        Some(format!("; is `{}` your `{name}`?", shown(similar)))
+    });
+    let hint = hint.unwrap_or_default();
+    format!("the model was fitted on {of} columns, of which {named} {is} not there{hint}")
 }
 
 /// The place of the column of that name; an error if more than one has it.
@@ -203,7 +418,7 @@ pub fn id_column(
             return Ok(None);
         }
         let found = position(table, name)?;
-        return found.map(Some).ok_or_else(|| ColumnError::NoSuchColumn(name.to_owned()));
+        return found.map(Some).ok_or_else(|| no_such_column(name, table.iter().map(|c| c.name)));
     }
     if let Some(at) = position(table, "id")? {
         return Ok(Some(at));
@@ -224,11 +439,11 @@ pub fn id_column(
 
 fn likely_vector(
     table: &[ColumnInfo<'_>],
-    id: Option<usize>,
+    candidates: &dyn Fn(&usize) -> bool,
     likely: &[String],
 ) -> Result<VectorColumns, ColumnError> {
     let which = |fits: fn(&ColumnInfo<'_>) -> bool| -> Vec<usize> {
-        (0..table.len()).filter(|&at| Some(at) != id && fits(&table[at])).collect()
+        (0..table.len()).filter(|at| candidates(at) && fits(&table[*at])).collect()
     };
     let lists = which(|c| c.kind.is_list());
     match lists.as_slice() {
@@ -249,6 +464,89 @@ fn likely_vector(
     Ok(VectorColumns::Numbers(numbers))
 }
 
+/// The columns that a model was fitted on, and the numeric columns that it does not know.
+fn fitted_vector(
+    table: &[ColumnInfo<'_>],
+    candidates: &dyn Fn(&usize) -> bool,
+    wanted: &Wanted<'_>,
+    fitted: Fitted<'_>,
+) -> Result<(VectorColumns, Vec<usize>), ColumnError> {
+    let likely: Vec<String> = fitted.vector.iter().chain(wanted.likely).cloned().collect();
+    let by_place = || -> Result<(VectorColumns, Vec<usize>), ColumnError> {
+        let vector = likely_vector(table, candidates, &likely)?;
+        let got = match &vector {
+            VectorColumns::List(at) => match table[*at].kind {
+                ColumnKind::List(Some(width)) => width,
+                // Its lengths differ or are not known yet; whoever takes the rows tells.
+                _ => fitted.cols,
+            },
+            VectorColumns::Numbers(places) => places.len(),
+        };
+        match got == fitted.cols {
+            true => Ok((vector, Vec::new())),
+            false => Err(ColumnError::Width { got, need: fitted.cols }),
+        }
+    };
+    if !fitted.names_entries() {
+        // The model saw one list. Its parts may be columns here, as CSV has them.
+        let [name] = fitted.vector else { return by_place() };
+        return match position(table, name)? {
+            Some(at) if table[at].kind.is_list() => Ok((VectorColumns::List(at), Vec::new())),
+            None if table.iter().any(|c| part_number(c.name, name).is_some()) => {
+                Ok((named_vector(table, name)?, Vec::new()))
+            }
+            _ => by_place(),
+        };
+    }
+    let mut places = HashMap::with_capacity(table.len());
+    let mut twice = HashSet::new();
+    for (at, column) in table.iter().enumerate() {
+        if places.insert(column.name, at).is_some() {
+            twice.insert(column.name);
+        }
+    }
+    let known = |name: &String| places.contains_key(name.as_str());
+    let has_list = (0..table.len()).any(|at| candidates(&at) && table[at].kind.is_list());
+    if has_list && !fitted.vector.iter().any(known) {
+        return by_place();
+    }
+    let missing: Vec<&String> = fitted.vector.iter().filter(|name| !known(name)).collect();
+    if !missing.is_empty() {
+        let names: HashSet<&str> = fitted.vector.iter().map(String::as_str).collect();
+        let others: Vec<&str> =
+            table.iter().map(|c| c.name).filter(|name| !names.contains(name)).collect();
+        // Hints for the few that are shown.
+        let hint = |(i, name): (usize, &&String)| {
+            let like =
+                (i < 6 && others.len() < 10_000).then(|| similar(name, others.iter().copied()));
+            ((*name).clone(), like.flatten())
+        };
+        let missing = missing.iter().enumerate().map(hint).collect();
+        return Err(ColumnError::NotAsFitted { missing, of: fitted.vector.len() });
+    }
+    let mut chosen = Vec::with_capacity(fitted.vector.len());
+    for name in fitted.vector {
+        if twice.contains(name.as_str()) {
+            return Err(ColumnError::SameName(name.clone()));
+        }
+        let at = places[name.as_str()];
+        if !table[at].kind.is_numeric() && table[at].kind != ColumnKind::Empty {
+            // A single entry may be a list of one.
+            if fitted.cols == 1 && table[at].kind.is_list() {
+                return Ok((VectorColumns::List(at), Vec::new()));
+            }
+            return Err(ColumnError::NotAVector(at));
+        }
+        chosen.push(at);
+    }
+    let used: HashSet<usize> = chosen.iter().copied().collect();
+    let unknown = (0..table.len())
+        .filter(|at| candidates(at) && !used.contains(at))
+        .filter(|&at| table[at].kind.is_numeric() && !is_numbering(table[at].name))
+        .collect();
+    Ok((VectorColumns::Numbers(chosen), unknown))
+}
+
 fn named_vector(table: &[ColumnInfo<'_>], name: &str) -> Result<VectorColumns, ColumnError> {
     if let Some(at) = position(table, name)? {
         return match &table[at].kind {
@@ -261,7 +559,7 @@ fn named_vector(table: &[ColumnInfo<'_>], name: &str) -> Result<VectorColumns, C
         .filter_map(|(at, column)| Some((part_number(column.name, name)?, at)))
         .collect();
     if parts.is_empty() {
-        return Err(ColumnError::NoSuchColumn(name.to_owned()));
+        return Err(no_such_column(name, table.iter().map(|c| c.name)));
     }
     // A part that is not numeric has a bad cell; leaving it out would shift the others.
     if let Some(&(_, at)) = parts.iter().find(|(_, at)| !table[*at].kind.is_numeric()) {
@@ -269,6 +567,109 @@ fn named_vector(table: &[ColumnInfo<'_>], name: &str) -> Result<VectorColumns, C
     }
     parts.sort_unstable();
     Ok(VectorColumns::Numbers(parts.into_iter().map(|(_, at)| at).collect()))
+}
+
+/// What was taken of a table with one column per number, for a note.
+pub fn taken_note<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let count = names.len();
+    let columns = if count == 1 { "column" } else { "columns" };
+    format!("took {count} numeric {columns} as the vector: {}", some_names(names))
+}
+
+/// Numeric columns that a model was not fitted on, for a note.
+pub fn unknown_note<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    format!("left out what the model was not fitted on: {}", some_names(names))
+}
+
+/// Columns that look like ids or counters, for a note: each with why.
+pub fn suspicious_note(columns: &[(&str, Look)]) -> String {
+    const FEW: usize = 6;
+    let one = |(name, look): &(&str, Look)| format!("`{}` ({look})", shown(name));
+    let mut named = columns.iter().take(FEW).map(one).collect::<Vec<_>>().join(", ");
+    if columns.len() > FEW {
+        named += &format!(", … ({} in all)", columns.len());
+    }
+    let look = if columns.len() == 1 { "looks" } else { "look" };
+    format!(
+        "{named} {look} like an id, a counter or a place in time or space, and was taken as a measurement; exclude it if it is none"
+    )
+}
+
+/// Why a column does not look like a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Each number is the one before plus one.
+    Counter,
+    /// Whole numbers of which no two are equal.
+    Id,
+    /// By its name.
+    Name,
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Counter => "counts the rows",
+            Self::Id => "whole numbers, all different",
+            Self::Name => "by its name",
+        })
+    }
+}
+
+/// Fewer rows than this say nothing about a column.
+const ROWS_THAT_TELL: usize = 10;
+
+/// Why a numeric column does not look like a measurement, if it does not.
+pub fn look(name: &str, values: impl Iterator<Item = f64> + Clone) -> Option<Look> {
+    let whole = values.clone().all(|v| v == v.trunc());
+    if whole && values.clone().nth(ROWS_THAT_TELL - 1).is_some() {
+        let next = values.clone().skip(1);
+        if values.clone().zip(next).all(|(a, b)| b == a + 1.0) {
+            return Some(Look::Counter);
+        }
+        let mut seen = HashSet::new();
+        if values.clone().all(|v| seen.insert(v.to_bits())) {
+            return Some(Look::Id);
+        }
+    }
+    const NAMES: &[&str] = &[
+        "year",
+        "month",
+        "day",
+        "hour",
+        "date",
+        "time",
+        "timestamp",
+        "datetime",
+        "lat",
+        "latitude",
+        "lon",
+        "lng",
+        "long",
+        "longitude",
+        "index",
+        "idx",
+        "row",
+        "rownum",
+        "row_number",
+        "number",
+        "no",
+        "nr",
+        "rank",
+        "order",
+        "id",
+        "key",
+        "code",
+        "zip",
+        "postcode",
+    ];
+    let lower = name.to_lowercase();
+    let mut words = lower.split([' ', '_', '-', '.']);
+    let named = NAMES.contains(&lower.as_str())
+        || words.any(|word| {
+            ["year", "latitude", "longitude", "timestamp", "index", "id"].contains(&word)
+        });
+    named.then_some(Look::Name)
 }
 
 /// A numbering of the rows rather than a measurement: what pandas writes for its index.
@@ -305,6 +706,98 @@ pub fn pair_columns(names: &[&str]) -> Option<[usize; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn floats<'a>(names: &[&'a str]) -> Vec<ColumnInfo<'a>> {
+        names.iter().map(|name| ColumnInfo { name, kind: ColumnKind::Float }).collect()
+    }
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn fitted_choice(table: &[ColumnInfo<'_>], vector: &[&str]) -> Result<Columns, ColumnError> {
+        let (vector, offset, cols) = (strings(vector), Offset::default(), vector.len());
+        let fitted = Fitted { id: None, vector: &vector, cols, offset: &offset, mean: &[] };
+        Columns::choose(table, Wanted { fitted: Some(fitted), ..Wanted::default() })
+    }
+
+    #[test]
+    fn a_model_finds_its_columns_by_name_in_any_order() {
+        let found = fitted_choice(&floats(&["c", "extra", "a", "b"]), &["a", "b", "c"]).unwrap();
+        assert_eq!(found.vector, VectorColumns::Numbers(vec![2, 3, 0]));
+        assert_eq!((found.unknown, found.carried), (vec![1], vec![1]));
+    }
+
+    #[test]
+    fn a_column_of_the_model_that_is_missing_is_named_with_the_nearest_spelling() {
+        let error = fitted_choice(&floats(&["a", "width_mm", "c"]), &["a", "width", "c"]);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the model was fitted on 3 columns, of which `width` is not there; is `width_mm` your \
+             `width`?"
+        );
+    }
+
+    #[test]
+    fn where_there_are_no_names_places_and_the_width_decide() {
+        let list = [ColumnInfo { name: "value", kind: ColumnKind::List(Some(3)) }];
+        let found = fitted_choice(&list, &["a", "b", "c"]).unwrap();
+        assert_eq!(found.vector, VectorColumns::List(0));
+        let error = fitted_choice(&list, &["a", "b"]).unwrap_err();
+        assert_eq!(error, ColumnError::Width { got: 3, need: 2 });
+        // A model of lists reads their parts in the order of their numbers.
+        let parts = floats(&["value_1", "value_0"]);
+        let (vector, offset) = (strings(&["value"]), Offset::default());
+        let fitted = Fitted { id: None, vector: &vector, cols: 2, offset: &offset, mean: &[] };
+        let wanted = Wanted { fitted: Some(fitted), ..Wanted::default() };
+        let found = Columns::choose(&parts, wanted).unwrap();
+        assert_eq!(found.vector, VectorColumns::Numbers(vec![1, 0]));
+    }
+
+    #[test]
+    fn names_with_stars_choose_and_exclude_columns() {
+        let table = floats(&["id", "f1", "f2", "year", "g1"]);
+        let choose = |columns: &[&str], exclude: &[&str]| {
+            let (columns, exclude) = (strings(columns), strings(exclude));
+            let wanted = Wanted { columns: &columns, exclude: &exclude, ..Wanted::default() };
+            Columns::choose(&table, wanted).map(|found| found.vector.places().to_vec())
+        };
+        assert_eq!(choose(&["f*"], &[]), Ok(vec![1, 2]));
+        assert_eq!(choose(&["g1", "f*"], &["*2"]), Ok(vec![1, 4]));
+        assert_eq!(choose(&[], &["year"]), Ok(vec![1, 2, 4]));
+        let typo = choose(&[], &["yaer"]).unwrap_err().to_string();
+        assert_eq!(typo, "there is no column `yaer`; did you mean `year`?");
+        assert!(choose(&["q*"], &[]).is_err());
+        for (name, pattern) in [("abc", "a*c"), ("abc", "*"), ("abc", "*b*"), ("ac", "a*c")] {
+            assert!(fits_pattern(name, pattern), "{name} {pattern}");
+        }
+        for (name, pattern) in [("abc", "ab"), ("abc", "b*"), ("a", "a*a"), ("abc", "*d*")] {
+            assert!(!fits_pattern(name, pattern), "{name} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_running_number_does_not_look_like_a_measurement() {
+        let counter = (1..=20).map(f64::from);
+        assert_eq!(look("n", counter.clone()), Some(Look::Counter));
+        assert_eq!(look("n", counter.clone().rev()), Some(Look::Id));
+        assert_eq!(look("n", counter.map(|v| v / 7.0)), None);
+        assert_eq!(look("n", [0.0, 1.0, 1.0, 3.0].into_iter()), None);
+        assert_eq!(look("birth_year", [0.5].into_iter()), Some(Look::Name));
+        assert_eq!(look("width", [0.5].into_iter()), None);
+    }
+
+    #[test]
+    fn long_names_are_cut_in_messages() {
+        let long = "é".repeat(5_000_000);
+        let error = no_such_column(&long, ["a"].into_iter()).to_string();
+        assert!(error.len() < 300, "{}", error.len());
+        assert!(error.contains("(10000000 bytes)"), "{error}");
+        assert_eq!(some_names(["a", "b"]), "`a`, `b`");
+        let many: Vec<String> = (0..1000).map(|i| format!("f{i}")).collect();
+        let shown = some_names(many.iter().map(String::as_str));
+        assert_eq!(shown, "`f0`, `f1`, `f2`, `f3`, `f4`, `f5`, … (1000 in all)");
+    }
 
     #[test]
     fn names_say_which_column_is_x_before_the_order_does() {

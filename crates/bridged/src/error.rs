@@ -33,6 +33,14 @@ pub enum Error {
         /// Its first such column.
         column: usize,
     },
+    /// Numbers between which distances do not fit 32-bit floats.
+    #[error("{side} {problem}")]
+    OutOfRange {
+        /// `x` or `y`.
+        side: &'static str,
+        /// The numbers, and what to do.
+        problem: crate::range::OutOfRange,
+    },
     /// Nothing links the pools.
     #[error("there are no pairs: at least one known pair is needed to link the pools")]
     NoPairs,

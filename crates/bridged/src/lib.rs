@@ -62,16 +62,19 @@ mod method;
 pub mod metrics;
 mod model;
 mod novelty;
+pub mod offset;
 #[cfg(feature = "persist")]
 mod persist;
 mod predict;
 mod problem;
+pub mod range;
 pub mod scale;
 pub mod separation;
 pub mod settings;
 mod side;
 pub mod synth;
 
+pub use bridged_math::memory;
 pub use bridged_math::seed::Rng;
 pub use bridged_math::{
     Cancelled, Event, Matrix, MatrixRef, Scope, Seed, ShapeError, Silent, Stage, Watch,
@@ -93,5 +96,9 @@ pub use settings::{
 };
 pub use side::{Names, Side, TextColumn};
 
-/// The newest model format that this release reads, and the one that it writes.
+/// The model format that this release writes, but for pools that were moved ([`offset`]): those are of
+/// the next version, which an earlier release refuses instead of misreading it.
 pub const MODEL_VERSION: u32 = 3;
+
+/// The newest model format that this release reads.
+pub const NEWEST_MODEL_VERSION: u32 = 4;

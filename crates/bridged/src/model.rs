@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::bridge::Votes;
 use crate::kept::Cached;
+use crate::offset::Offset;
 use crate::predict::Regressor;
 use crate::settings::BridgedClustering;
 use crate::side::{Names, Side};
@@ -72,6 +73,12 @@ impl BridgedModel {
         (self.x.names, self.y.names) = (x, y);
         (self.x.label_column, self.y.label_column) = (Cached::default(), Cached::default());
         Ok(self)
+    }
+
+    /// The same model of pools whose columns had this taken off.
+    pub fn with_offsets(mut self, x: Offset, y: Offset) -> Self {
+        (self.x.offset, self.y.offset) = (x, y);
+        self
     }
 
     /// The seed that it was fitted with.

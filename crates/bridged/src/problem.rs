@@ -1,7 +1,8 @@
 //! The task: two pools that nobody linked, and a few known pairs.
 
-use crate::Error;
+use crate::offset::Offset;
 use crate::side::Names;
+use crate::{Error, range};
 use bridged_math::{Matrix, MatrixRef};
 use std::collections::HashSet;
 
@@ -12,6 +13,16 @@ pub struct Pool {
     pub rows: Matrix,
     /// What they are called.
     pub names: Names,
+    /// What was taken off their columns.
+    pub offset: Offset,
+}
+
+impl Pool {
+    /// The same in the units of the data, for what depends on where zero is.
+    pub(crate) fn unmoved(mut self) -> Self {
+        self.rows = std::mem::take(&mut self.offset).undo(self.rows);
+        self
+    }
 }
 
 /// An input pool, an output pool, and pairs of their rows.
@@ -87,6 +98,7 @@ impl<'a> Problem<'a> {
             if let Some((row, column)) = pool.first_non_finite() {
                 return Err(Error::NotFinite { side, row, column });
             }
+            range::check(pool).map_err(|problem| Error::OutOfRange { side, problem })?;
         }
         if self.pairs.is_empty() {
             return Err(Error::NoPairs);

@@ -2,9 +2,11 @@
 
 use crate::Error;
 use crate::cluster::{Clustering, Spread};
+use crate::columns::Fitted;
 use crate::kept::{Cached, KeptRows};
 use crate::label_column::label_column;
 use crate::novelty::Novelty;
+use crate::offset::Offset;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use bridged_math::distance::squared_distance;
@@ -24,6 +26,7 @@ pub struct Side {
     pub(crate) novelty: Option<Novelty>,
     pub(crate) rows: Option<KeptRows>,
     pub(crate) names: Names,
+    pub(crate) offset: Offset,
     pub(crate) index: Cached<NeighborIndex>,
     pub(crate) label_column: Cached<Option<usize>>,
 }
@@ -37,6 +40,8 @@ pub struct Names {
     pub texts: Vec<TextColumn>,
     /// The columns that hold the vector.
     pub vector: Vec<String>,
+    /// The column that held the ids; none if it is not known or there was none.
+    pub id: Option<String>,
 }
 
 /// A column of text that belongs to the rows of a pool.
@@ -130,6 +135,23 @@ impl Side {
     /// What the rows are called.
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// What was taken off its columns: rows, centroids and predictions of this side are without it.
+    pub fn offset(&self) -> &Offset {
+        &self.offset
+    }
+
+    /// What the next file of this side is read by: its columns, its offset, its mean.
+    pub fn fitted(&self) -> Fitted<'_> {
+        let Names { vector, id, .. } = &self.names;
+        Fitted {
+            id: id.as_deref(),
+            vector,
+            cols: self.cols(),
+            offset: &self.offset,
+            mean: &self.mean,
+        }
     }
 
     /// Whether the rows of the pool were kept.

@@ -4,10 +4,11 @@ use crate::options::{self, usage};
 use crate::pools::{self, Columns};
 use crate::printer::{number, plural};
 use crate::progress::Talk;
+use crate::table_flags::{ColumnFlags, ReadFlags};
 use anyhow::{Context, Result};
 use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
 use bridged::scale::Scale;
-use bridged::settings::{Keys, SettingsError, overlay};
+use bridged::settings::{Keys, SettingsError, SideSpec, overlay};
 use bridged_io::{Column, ColumnData, Layout, Table};
 use bridged_math::Seed;
 use serde_json::json;
@@ -57,6 +58,10 @@ pub struct Args {
     /// The vector column
     #[arg(long, value_name = "COLUMN")]
     vector: Option<String>,
+    #[command(flatten)]
+    columns: ColumnFlags,
+    #[command(flatten)]
+    read: ReadFlags,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -65,8 +70,21 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
     let stages = talk.watch();
-    let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
-    let pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
+    let columns = Columns {
+        id: args.id.as_deref(),
+        vector: args.vector.as_deref(),
+        columns: &args.columns.columns,
+        exclude: &args.columns.exclude,
+        missing: args.read.missing(),
+        read: args.read.options()?,
+        ..Columns::default()
+    };
+    let mut pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
+    talk.notes(&args.rows, &pool.notes);
+    let side = SideSpec { cluster: spec.clone(), scale: args.scale };
+    if side.uses_origin() {
+        pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
+    }
     let scaler = args.scale.fit(pool.rows.view(), "the rows")?;
     let scaled = scaler.apply(pool.rows.view());
     spec.check_distinct(scaled.view()).with_context(|| format!("`{}`", args.rows.display()))?;

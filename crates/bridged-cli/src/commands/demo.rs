@@ -38,8 +38,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     introduce(&emoji, &split, &mut out)?;
 
     let (x, y) = (emoji.x.view().select(split.x.clone()), emoji.y.view().select(split.y.clone()));
-    let x = Pool { rows: x, names: emoji.names(&split.x, "x") };
-    let y = Pool { rows: y, names: emoji.names(&split.y, "y") };
+    let x = Pool { rows: x, names: emoji.names(&split.x, "x"), ..Pool::default() };
+    let y = Pool { rows: y, names: emoji.names(&split.y, "y"), ..Pool::default() };
     let started = std::time::Instant::now();
     let k = emoji.groups().len();
     let (settings, seed) = (BridgedClustering::with_k(k), Seed(args.seed));
@@ -125,7 +125,7 @@ impl Emoji {
             values: pick(values),
         };
         let texts = vec![text("glyph", &self.glyph), text("name", &self.name)];
-        Names { ids: pick(&self.id), texts, vector: vec![vector.to_string()] }
+        Names { ids: pick(&self.id), texts, vector: vec![vector.to_string()], ..Names::default() }
     }
 }
 

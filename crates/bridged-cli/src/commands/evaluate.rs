@@ -3,6 +3,7 @@
 use crate::pools::{self, Columns};
 use crate::printer::{Align, Grid, bold, number, plural};
 use crate::progress::Talk;
+use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::{Context, Result, bail};
 use bridged::{BridgedModel, ByMetric, Evaluation, Scores, ValueScores};
 use bridged_io::Pool;
@@ -36,6 +37,10 @@ pub struct Args {
     /// The id column of y
     #[arg(long, value_name = "COLUMN")]
     y_id: Option<String>,
+    #[command(flatten)]
+    columns: SideColumnFlags,
+    #[command(flatten)]
+    read: ReadFlags,
     /// Print the scores as JSON
     #[arg(long)]
     json: bool,
@@ -45,12 +50,31 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let stages = talk.watch();
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
     let (x, y) = stages.time("read rows", || -> Result<_> {
-        let columns = Columns { id: args.x_id.as_deref(), vector: args.x_vector.as_deref() };
-        let x = pools::read_pool(&args.x, columns, &likely(&model.x().names().vector, "x"))?;
-        let columns = Columns { id: args.y_id.as_deref(), vector: args.y_vector.as_deref() };
-        let y = pools::read_pool(&args.y, columns, &likely(&model.y().names().vector, "y"))?;
+        let (missing, read) = (args.read.missing(), args.read.options()?);
+        let columns = Columns {
+            id: args.x_id.as_deref(),
+            vector: args.x_vector.as_deref(),
+            columns: &args.columns.x_columns,
+            exclude: &args.columns.x_exclude,
+            fitted: Some(model.x().fitted()),
+            missing,
+            read,
+        };
+        let x = pools::read_pool(&args.x, columns, &["x".to_string()])?;
+        let columns = Columns {
+            id: args.y_id.as_deref(),
+            vector: args.y_vector.as_deref(),
+            columns: &args.columns.y_columns,
+            exclude: &args.columns.y_exclude,
+            fitted: Some(model.y().fitted()),
+            missing,
+            read,
+        };
+        let y = pools::read_pool(&args.y, columns, &["y".to_string()])?;
         Ok((x, y))
     })?;
+    talk.notes(&args.x, &x.notes);
+    talk.notes(&args.y, &y.notes);
     let classes = args.labels.as_ref().map(|labels| classes(labels, &x, &y)).transpose()?;
     let scores = stages
         .time("evaluate", || model.evaluate(x.rows.view(), y.rows.view(), classes.as_deref()))?;
@@ -65,10 +89,6 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         return Ok(());
     }
     print(&scores, &mut out)
-}
-
-fn likely(vector: &[String], side: &str) -> Vec<String> {
-    vector.iter().cloned().chain([side.to_string()]).collect()
 }
 
 /// Numbers for the classes of the rows, from a file or from a carried column.

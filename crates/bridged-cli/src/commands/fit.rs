@@ -1,12 +1,14 @@
 //! `bridged fit`: two pools and pairs in, a model out.
 
 use crate::bridge_view::{self, Show};
-use crate::pools::{self, Columns, Named};
+use crate::pools::{self, Columns, Named, Unknown};
 use crate::printer::{count, plural};
 use crate::progress::Talk;
 use crate::setting_flags::SettingFlags;
+use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::Result;
 use bridged::{BridgedModel, Direction};
+use bridged_io::ReadOptions;
 use bridged_math::Seed;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -45,6 +47,20 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     y_vector: Option<String>,
 
+    #[command(flatten)]
+    columns: SideColumnFlags,
+    /// The column of the pairs that holds ids of x [default: `x_id` or `x`, else the first of two]
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pairs_x: Option<String>,
+    /// The column of the pairs that holds ids of y
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pairs_y: Option<String>,
+    /// Leave out pairs that name an id that no row has
+    #[arg(long, help_heading = "Tables")]
+    skip_unknown: bool,
+    #[command(flatten)]
+    read: ReadFlags,
+
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -53,19 +69,40 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let settings = args.settings.settings()?;
     let stages = talk.watch();
-    let column = |id, vector| Columns { id, vector };
+    let read = ReadOptions {
+        pairs_x: args.pairs_x.as_deref(),
+        pairs_y: args.pairs_y.as_deref(),
+        ..args.read.options()?
+    };
+    let common = Columns { missing: args.read.missing(), read, ..Columns::default() };
     let (x, y, pairs) = stages.time("read", || -> Result<_> {
-        let x_columns = column(args.x_id.as_deref(), args.x_vector.as_deref());
+        let x_columns = Columns {
+            id: args.x_id.as_deref(),
+            vector: args.x_vector.as_deref(),
+            columns: &args.columns.x_columns,
+            exclude: &args.columns.x_exclude,
+            ..common
+        };
         let x = pools::read_pool(&args.x, x_columns, &["x".to_string()])?;
-        let y_columns = column(args.y_id.as_deref(), args.y_vector.as_deref());
+        let y_columns = Columns {
+            id: args.y_id.as_deref(),
+            vector: args.y_vector.as_deref(),
+            columns: &args.columns.y_columns,
+            exclude: &args.columns.y_exclude,
+            ..common
+        };
         let y = pools::read_pool(&args.y, y_columns, &["y".to_string()])?;
         let (x_named, y_named) =
             (Named { pool: &x, path: &args.x }, Named { pool: &y, path: &args.y });
-        let pairs = pools::read_pairs(&args.pairs, x_named, y_named)?;
+        let unknown = if args.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
+        let pairs = pools::read_pairs(&args.pairs, &read, x_named, y_named, unknown)?;
         Ok((x, y, pairs))
     })?;
+    talk.notes(&args.x, &x.notes);
+    talk.notes(&args.y, &y.notes);
+    talk.notes(&args.pairs, &pairs.notes);
     let (x, y) = (pools::into_pool(x), pools::into_pool(y));
-    let model = settings.fit_pools(x, y, &pairs, Seed(args.seed), &stages)?;
+    let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
     stages.time("write", || model.save(&args.output))?;
 
     let mut out = std::io::stdout().lock();

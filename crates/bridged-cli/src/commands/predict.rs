@@ -4,9 +4,12 @@ use crate::options::{self, usage};
 use crate::pools::{self, Columns};
 use crate::printer::plural;
 use crate::progress::Talk;
+use crate::table_flags::{ColumnFlags, ReadFlags};
 use anyhow::{Result, anyhow};
+use bridged::offset::Offset;
 use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side, Status};
-use bridged_io::{Column, ColumnData, Layout, Pool, Table};
+use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, Table};
+use bridged_math::Matrix;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,6 +45,10 @@ pub struct Args {
     /// The vector column of the rows [default: the one the model was fitted on, else the only one]
     #[arg(long, value_name = "COLUMN")]
     vector: Option<String>,
+    #[command(flatten)]
+    columns: ColumnFlags,
+    #[command(flatten)]
+    read: ReadFlags,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -51,10 +58,17 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
-    let pool = stages.time("read rows", || {
-        let columns = Columns { id: args.id.as_deref(), vector: args.vector.as_deref() };
-        pools::read_pool(&args.rows, columns, &model.from(direction).names().vector)
-    })?;
+    let columns = Columns {
+        id: args.id.as_deref(),
+        vector: args.vector.as_deref(),
+        columns: &args.columns.columns,
+        exclude: &args.columns.exclude,
+        fitted: Some(model.from(direction).fitted()),
+        missing: args.read.missing(),
+        read: args.read.options()?,
+    };
+    let pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
+    talk.notes(&args.rows, &pool.notes);
     let ask = Ask {
         min_confidence: args.min_confidence,
         level: args.level,
@@ -80,8 +94,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if bridged_io::format_of(&args.output)?.layout == Layout::Array {
         columns.clear();
     }
-    let values = prediction.values;
-    columns.push(Column::new("value", ColumnData::OptionalVector { values, valid: answered }));
+    let values = value_column(model.to(direction).offset(), prediction.values, answered);
+    columns.push(Column::new("value", values));
     let table = Table::new(&args.output, columns)?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
 
@@ -108,6 +122,16 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The predicted vectors in the units of the data: in 64 bits where 32 would not tell them apart.
+fn value_column(offset: &Offset, values: Matrix, valid: Vec<bool>) -> ColumnData {
+    if offset.is_none() {
+        return ColumnData::OptionalVector { values, valid };
+    }
+    let raised = offset.raise_rows(values.view());
+    let values = DoubleRows::new(values.rows(), values.cols(), raised);
+    ColumnData::DoubleVector { values: values.expect("one number per entry"), valid }
 }
 
 struct Summary {

@@ -12,3 +12,4 @@ mod lab;
 #[cfg(feature = "lab")]
 mod settings;
 mod support;
+mod tables_in;

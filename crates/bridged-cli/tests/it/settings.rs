@@ -16,7 +16,7 @@ fn problem(folder: &Folder) -> (Pool, Pool, Vec<(u32, u32)>) {
     let pool = |file: &str, names: &bridged::Names| {
         let pool = bridged_io::read(&folder.path(file)).expect("a table");
         let rows = pool.into_pool(Select::default()).expect("a pool").rows;
-        Pool { rows, names: names.clone() }
+        Pool { rows, names: names.clone(), ..Pool::default() }
     };
     let x = pool("pictures.parquet", made.x().names());
     let y = pool("names.parquet", made.y().names());

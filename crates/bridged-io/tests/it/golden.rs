@@ -113,12 +113,13 @@ fn gaps_and_lengths_are_told_by_row_id_when_the_column_is_used() {
     };
     assert_eq!(
         error("v"),
-        "column `v`, row `11`: the vector is missing; remove or repair that row"
+        "column `v`, row `11`: the vector is missing; repair or remove that row, or leave it out \
+         with `--missing drop`"
     );
     assert_eq!(
         error("w"),
         "column `w`, position 1 (counted from 0), row `11`: the value is missing or not a number; \
-         remove or repair that row"
+         repair or remove that row, or say what to do with `--missing drop` or `--missing mean`"
     );
     assert_eq!(
         error("r"),

@@ -101,23 +101,29 @@ fn bad_text_is_told_by_its_line() {
         "`t.csv`, line 3: 3 cells, but the header has 2; quote cells that contain the separator"
     );
     assert!(complaint("t.csv", "id,v\n\"a\nb\",1\nc\n").contains("line 4: 1 cells"));
-    let error = complaint("t.csv", "id;v\na;1\n");
-    assert!(error.contains("separate its cells by semicolons, but a comma"), "{error}");
+    let error = complaint("t.csv", "id\tv\na\t1\n");
+    assert!(error.contains("separate its cells by tabs, but a comma"), "{error}");
+    assert!(error.contains("`--sep`"), "{error}");
     assert!(complaint("t.tsv", "id,v\na,1\n").contains("by commas, but a tab"));
 }
 
+const MISSING: &str = "missing or not a number; repair or remove that row, or say what to do with \
+                       `--missing drop` or `--missing mean`";
+
 #[test]
 fn a_number_that_is_none_is_told_by_column_and_row_id() {
-    let message = |what: &str| {
-        format!("`t.csv`, column `w`, row `b`: the value is {what}; remove or repair that row")
-    };
+    let message = |what: &str| format!("`t.csv`, column `w`, row `b`: the value is {what}");
     for cell in ["", "nan", "NA", "null", "None"] {
         let error = complaint("t.csv", format!("id,v,w\na,1,2\nb,3,{cell}\n"));
-        assert_eq!(error, message("missing or not a number"), "{cell}");
+        assert_eq!(error, message(MISSING), "{cell}");
     }
     for cell in ["inf", "-inf", "1e39", "-1e300"] {
         let error = complaint("t.csv", format!("id,v,w\na,1,2.5\nb,3,{cell}\n"));
-        assert_eq!(error, message("infinite or too large for a 32-bit float"), "{cell}");
+        assert_eq!(
+            error,
+            message("infinite or too large for a 32-bit float; remove or repair that row"),
+            "{cell}"
+        );
     }
     let error = complaint("t.csv", "id,v\na,\"[1, 2]\"\nb,\"[1, 1e39]\"\n");
     assert!(error.contains("column `v`, position 1 (counted from 0), row `b`"), "{error}");

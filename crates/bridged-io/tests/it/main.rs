@@ -5,6 +5,7 @@ mod damage;
 mod golden;
 mod hostile;
 mod pairs;
+mod reading;
 mod real;
 mod round_trip;
 mod select;
@@ -64,6 +65,9 @@ fn bits(data: &ColumnData) -> Vec<Option<String>> {
         ColumnData::Vector(m) => m.view().iter_rows().map(|r| Some(format!("{r:?}"))).collect(),
         ColumnData::OptionalVector { values, valid } => (values.view().iter_rows().zip(valid))
             .map(|(r, valid)| valid.then(|| format!("{r:?}")))
+            .collect(),
+        ColumnData::DoubleVector { values, valid } => (values.iter_rows().enumerate())
+            .map(|(i, r)| valid.get(i).is_none_or(|v| *v).then(|| format!("{r:?}")))
             .collect(),
         ColumnData::Number(v) => {
             v.iter().map(|v| (!v.is_nan()).then(|| format!("{v:?}"))).collect()

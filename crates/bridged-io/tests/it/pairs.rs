@@ -7,6 +7,7 @@ fn table(names: [&str; 2], rows: &[[&str; 2]]) -> PairsTable {
     PairsTable {
         names: names.map(str::to_owned),
         rows: rows.iter().map(|[x, y]| (x.to_string(), y.to_string())).collect(),
+        notes: Vec::new(),
     }
 }
 
@@ -29,7 +30,7 @@ fn among_more_columns_names_decide() {
     let error = read("p.csv", "a,b,c\n1,2,3\n").unwrap_err();
     assert!(error.ends_with(
         "is not a table of pairs: it has `a`, `b`, `c`; give it two columns of ids, or columns \
-         named `x_id` and `y_id`"
+         named `x_id` and `y_id`, or name them with `--pairs-x` and `--pairs-y`"
     ));
 }
 

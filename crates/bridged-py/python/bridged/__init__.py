@@ -34,7 +34,7 @@ from ._cluster import (
     SpectralClustering,
 )
 from ._model import BridgedClustering, load
-from ._native import __version__
+from ._native import __version__, set_memory_limit
 from ._prediction import Prediction
 from ._search import PairFolds, PairSamples
 
@@ -56,4 +56,5 @@ __all__ = [
     "catalogue",
     "load",
     "metrics",
+    "set_memory_limit",
 ]

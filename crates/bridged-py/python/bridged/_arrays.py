@@ -1,5 +1,8 @@
 """Whatever holds numbers, as the rows that the core reads: ``float32``, C order, copied only if need be.
 
+Numbers of ``float64`` stay so until they reach the core: where ``float32`` would lose the differences of
+a column, its mean is taken off first and added again to what comes back (``bridged::offset``).
+
 ==============================================  ======================================================
 given                                           copied
 ==============================================  ======================================================
@@ -13,6 +16,7 @@ Polars or Arrow, a column a number              once
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import NamedTuple
 
@@ -32,11 +36,13 @@ class Pool(NamedTuple):
     """Columns that are carried along."""
     names: list[str]
     """The columns of the vector; empty if they have no names."""
+    id_name: str | None = None
+    """The column of the ids, if it is one."""
 
     @property
     def called(self):
         """As the native layer takes it."""
-        return self.ids, self.texts, self.names
+        return self.ids, self.texts, self.names, self.id_name
 
 
 def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
@@ -49,6 +55,11 @@ def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
     >>> as_rows([[1, 2], [3, 4]]).dtype
     dtype('float32')
     """
+    return lowered(as_numbers(X, min_rows=min_rows, estimator=estimator), None)
+
+
+def as_numbers(X, *, min_rows=1, estimator=None) -> np.ndarray:
+    """The same in the precision that it has: ``float32``, or ``float64`` for anything else."""
     table = as_table(X)
     if table is not None:
         vectors = [name for name, column in table.items() if column.kind == "list"]
@@ -61,13 +72,38 @@ def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
     # The core looks for NaN itself, in the pass that it makes anyway, and says where it is.
     return check_array(
         X,
-        dtype=np.float32,
+        dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
         ensure_min_samples=min_rows,
         estimator=estimator,
         input_name="X",
     )
+
+
+def centred(numbers: np.ndarray, *, uses_origin: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Numbers as the core takes them, and what was taken off their columns, if something was.
+
+    >>> rows, offset = centred(np.array([[1.7e9], [1.7e9 + 60]]), uses_origin=False)
+    >>> rows.ravel().tolist(), offset.tolist()
+    ([-30.0, 30.0], [1700000030.0])
+    """
+    if uses_origin or numbers.dtype == np.float32:
+        return lowered(numbers, None), None
+    return _native.centre(np.ascontiguousarray(numbers))
+
+
+def lowered(numbers: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    """Numbers as the core takes them, without that offset."""
+    if offset is not None and numbers.shape[1] == len(offset):
+        return _native.lower(np.ascontiguousarray(numbers, dtype=np.float64), offset.tolist())
+    with np.errstate(over="ignore"):  # the core says where a number is too large
+        return np.ascontiguousarray(numbers, dtype=np.float32)
+
+
+def raised(rows: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    """What the core gives, in the units of the data: ``float64`` where there is an offset."""
+    return rows if offset is None else rows.astype(np.float64) + offset
 
 
 def as_pool(X, side: str, ids=None, estimator=None) -> Pool:
@@ -79,51 +115,55 @@ def as_pool(X, side: str, ids=None, estimator=None) -> Pool:
     """
     table = as_table(X)
     if table is None:
-        rows = as_rows(X, estimator=estimator)
+        rows = as_numbers(X, estimator=estimator)
         return Pool(rows, _texts_of(ids, len(rows), side), [], [])
     columns = list(table.items())
     kinds = [(name, column.kind) for name, column in columns]
-    key, vector, carried = _native.choose_columns(kinds, side, ids is not None)
+    key, vector, carried, _ = _native.choose_columns(kinds, side, ids is not None, None)
     names = [columns[place][0] for place in vector]
     if table[names[0]].kind == "list":
-        rows = as_rows(table[names[0]].vectors(), estimator=estimator)
+        rows = as_numbers(table[names[0]].vectors(), estimator=estimator)
     else:
         rows = _stack(X, names, table)
+        numbers = [(name, np.array(rows[:, at], dtype=np.float64)) for at, name in enumerate(names)]
+        _warn(side, _native.suspicious_note(numbers))
     texts = [(columns[place][0], columns[place][1].texts()) for place in carried]
     if key is not None:
         ids = columns[key][1].ids()
     elif ids is None:
         ids = _index_of(X)
-    return Pool(rows, _texts_of(ids, len(rows), side), texts, names)
+    id_name = None if key is None else columns[key][0]
+    return Pool(rows, _texts_of(ids, len(rows), side), texts, names, id_name)
 
 
-def as_known(X, names: list[str], side: str, estimator=None) -> np.ndarray:
-    """The rows of a table by the columns that a model was fitted on, or of an array as they are."""
+def _warn(side: str, note: str | None) -> None:
+    if note is not None:
+        warnings.warn(f"{side}: {note}", UserWarning, stacklevel=5)
+
+
+def as_known(X, names: list[str], width: int, side: str, estimator=None) -> np.ndarray:
+    """The numbers of a table by the columns that a model was fitted on, or of an array as they are."""
     if not names:
         return as_pool(X, side, estimator=estimator).rows
     table = as_table(X)
     if table is None:
-        return as_rows(X, estimator=estimator)
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise ValueError(
-            f"the model was fitted on the columns {_some(names)} of {side}; {_some(missing)} is not in the table"
-        )
-    if table[names[0]].kind == "list":
-        return as_rows(table[names[0]].vectors(), estimator=estimator)
-    return _stack(X, names, table)
-
-
-def _some(names) -> str:
-    return ", ".join(names[:4]) + (f", … ({len(names)} in all)" if len(names) > 4 else "")
+        return as_numbers(X, estimator=estimator)
+    kinds = [(name, column.kind) for name, column in table.items()]
+    # Ids play no part here: whatever the model does not know is left out.
+    _, vector, _, note = _native.choose_columns(kinds, side, True, (names, width))
+    _warn(side, note)
+    chosen = [kinds[place][0] for place in vector]
+    if table[chosen[0]].kind == "list":
+        return as_numbers(table[chosen[0]].vectors(), estimator=estimator)
+    return _stack(X, chosen, table)
 
 
 def _stack(X, names, table):
     if hasattr(X, "iloc"):
         known = list(table)
         at = [known.index(name) for name in names]
-        return as_rows(X if at == list(range(len(known))) else X.iloc[:, at])
-    return as_rows(np.column_stack([table[name].numbers() for name in names]))
+        return as_numbers(X if at == list(range(len(known))) else X.iloc[:, at])
+    return as_numbers(np.column_stack([table[name].numbers() for name in names]))
 
 
 def _index_of(X):
@@ -173,7 +213,7 @@ class Column:
         self.values = values
 
     def numbers(self) -> np.ndarray:
-        return np.asarray(self.values, dtype=np.float32)
+        return _precise(np.asarray(self.values))
 
     def texts(self) -> list[str]:
         """As texts; empty where a cell is missing."""
@@ -193,12 +233,16 @@ class Column:
         """Lists of one length as the rows of an array."""
         values = as_list(self.values)
         self._check_lengths({-1 if v is None else len(v) for v in values})
-        return np.stack([np.asarray(v, dtype=np.float32) for v in values])
+        return np.stack([_precise(np.asarray(v)) for v in values])
 
     @staticmethod
     def _check_lengths(lengths: set) -> None:
         if len(lengths) != 1 or lengths & {-1, None}:
             raise ValueError("the vectors must all be there and have one length")
+
+
+def _precise(numbers: np.ndarray) -> np.ndarray:
+    return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)
 
 
 def _missing(value) -> bool:
@@ -286,7 +330,7 @@ class _Arrow(Column):
         return flat.reshape(len(self.values), -1)
 
     def numbers(self):
-        return np.asarray(self.values.to_numpy(), dtype=np.float32)
+        return _precise(np.asarray(self.values.to_numpy()))
 
 
 def as_table(X) -> dict[str, Column] | None:

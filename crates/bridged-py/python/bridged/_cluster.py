@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._arrays import as_rows, as_table
+from . import _native
+from ._arrays import as_numbers, as_rows, as_table, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of
 from ._native import Clustering
 from ._types import Descent, Floats, Init, Labels, Metric, Progress, Rows, Seed
@@ -28,7 +29,8 @@ Attributes
 labels_ : ndarray of int32, (n_samples,)
     The cluster of each row; -1 for a row in no cluster (DBSCAN only).
 cluster_centers_ : ndarray of float32, (n_clusters, n_features)
-    The mean of the rows of each cluster.
+    The mean of the rows of each cluster; ``float64`` where the rows were and ``float32`` would not
+    tell them apart.
 sizes_ : ndarray of int32, (n_clusters,)
     How many rows each cluster has.
 inertia_ : float
@@ -95,9 +97,10 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
     def _fit(self, X, weights):
         # One row is one cluster, and too few for more.
         least = 1 if getattr(self, "n_clusters", getattr(self, "min_samples", 1)) == 1 else 2
-        rows = self._rows(X, reset=True, min_rows=least)
+        numbers = self._numbers(X, reset=True, min_rows=least)
         spec = (self._method, self._settings())
         with in_words_of(CORE_NAME):
+            rows, self._offset = centred(numbers, uses_origin=_native.uses_origin(spec))
             self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
         if found["distinct"] is not None:
             distinct, asked = found["distinct"]
@@ -108,7 +111,7 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
         self.labels_ = found["labels"]
-        self.cluster_centers_ = found["centroids"]
+        self.cluster_centers_ = raised(found["centroids"], self._offset)
         self.sizes_ = found["sizes"]
         self.inertia_ = found["inertia"]
         self.n_iter_ = found["iterations"]
@@ -127,11 +130,11 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         labels : ndarray of int32, (n_samples,)
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = lowered(self._numbers(X, reset=False), self._offset)
         return self._clustering.assign(rows, self._host())
 
-    def _rows(self, X, *, reset, min_rows=1):
-        rows = as_rows(X, min_rows=min_rows, estimator=self)
+    def _numbers(self, X, *, reset, min_rows=1):
+        rows = as_numbers(X, min_rows=min_rows, estimator=self)
         # Names are the table's where each column is a number of the vector.
         named = hasattr(X, "__dataframe__") and len(as_table(X) or ()) == rows.shape[1]
         validate_data(self, X if named else rows, reset=reset, skip_check_array=True)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
-from ._arrays import as_known
+from ._arrays import as_known, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of, to_json
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
@@ -175,9 +175,12 @@ class BridgedClustering(Runs, BaseEstimator):
         self
         """
         x, y, known = task_of(X, Y, pairs, x_ids, y_ids, self)
-        return self._take(
-            _native.Model.fit(self._spec(), (x.rows, y.rows), known, (x.called, y.called), self._seed(), self._host())
-        )
+        spec = self._spec()
+        x_origin, y_origin = _native.sides_use_origin(spec)
+        x_rows, x_offset = centred(x.rows, uses_origin=x_origin)
+        y_rows, y_offset = centred(y.rows, uses_origin=y_origin)
+        called = (x.called, y.called, (x_offset, y_offset))
+        return self._take(_native.Model.fit(spec, (x_rows, y_rows), known, called, self._seed(), self._host()))
 
     @overload
     def predict(
@@ -212,7 +215,7 @@ class BridgedClustering(Runs, BaseEstimator):
         Returns
         -------
         ndarray of float32, (n, d_y), or Prediction
-            NaN where the model abstains (``min_confidence``, ``uncovered="abstain"``).
+            ``float64`` where Y held numbers that ``float32`` does not tell apart; NaN where the model abstains (``min_confidence``, ``uncovered="abstain"``).
         """
         return self._predict(X, False, details, min_confidence, unfamiliar)
 
@@ -254,9 +257,12 @@ class BridgedClustering(Runs, BaseEstimator):
         X, Y : array-like or table, or PairSamples as X
             Rows of which row i of X belongs to row i of Y.
         """
-        x, y = X.aligned() if isinstance(X, PairSamples) else (X, self._known(Y, True))
+        check_is_fitted(self)
+        x, y = X.aligned() if isinstance(X, PairSamples) else (X, self._numbers(Y, True))
         found = self.predict(x, details=True)
-        return -metrics.regression(found.value, y, found.answered)["mse"]
+        # Errors are the same wherever numbers are counted from, and lose no digits there.
+        value, truth = (lowered(rows, self._offset(False)) for rows in (found.value, y))
+        return -metrics.regression(value, truth, found.answered)["mse"]
 
     def evaluate(self, X: Rows, Y: Rows, classes: Any = None) -> dict[str, Any]:
         """Scores on rows of which row i of X belongs to row i of Y, in both directions.
@@ -318,8 +324,10 @@ class BridgedClustering(Runs, BaseEstimator):
     def _take(self, model):
         """Makes a native model one's own."""
         self._model = model
-        self.x_labels_, self.x_centers_ = model.side("x")
-        self.y_labels_, self.y_centers_ = model.side("y")
+        self.x_labels_, x_centers = model.side("x")
+        self.y_labels_, y_centers = model.side("y")
+        self.x_centers_ = raised(x_centers, model.offset("x"))
+        self.y_centers_ = raised(y_centers, model.offset("y"))
         self.pairs_ = np.array(model.pairs(), dtype=np.int64).reshape(-1, 2)
         self.n_features_in_ = self.x_centers_.shape[1]
         self.n_features_out_ = self.y_centers_.shape[1]
@@ -330,10 +338,17 @@ class BridgedClustering(Runs, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def _known(self, rows, reverse):
+    def _numbers(self, rows, reverse):
         side = "y" if reverse else "x"
-        names = self._model.vector_names(side)
-        return as_known(rows, names, side, self)
+        width = self.n_features_out_ if reverse else self.n_features_in_
+        return as_known(rows, self._model.vector_names(side), width, side, self)
+
+    def _known(self, rows, reverse):
+        return lowered(self._numbers(rows, reverse), self._offset(not reverse))
+
+    def _offset(self, of_x):
+        """What was taken off the columns of a side."""
+        return self._model.offset("x" if of_x else "y")
 
     def _predict(self, rows, reverse, details, min_confidence, unfamiliar):
         check_is_fitted(self)
@@ -342,6 +357,7 @@ class BridgedClustering(Runs, BaseEstimator):
     def _answer(self, rows, reverse, details, min_confidence, unfamiliar):
         least, level = (None if asked is None else float(asked) for asked in (min_confidence, unfamiliar))
         found = self._model.predict(reverse, rows, bool(details), (least, level), self._host())
+        found["value"] = raised(found["value"], self._offset(reverse))
         if not details:
             return found["value"]
         return Prediction.of(
@@ -351,6 +367,7 @@ class BridgedClustering(Runs, BaseEstimator):
         )
 
     def _nearest(self, values, n, reverse):
+        values = lowered(values, self._offset(reverse))
         rows, distances = self._model.nearest(reverse, values, n, self._host())
         side = "x" if reverse else "y"
         names = [self._model.titles(side, [int(r) for r in line if r >= 0]) for line in rows]

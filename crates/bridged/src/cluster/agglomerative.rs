@@ -83,6 +83,10 @@ const DOUBLE_LIMIT: usize = 16_384;
 crate::limits!(Agglomerative { k: Limits::at_least(1) });
 
 impl Clusterer for Agglomerative {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

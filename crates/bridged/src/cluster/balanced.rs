@@ -118,6 +118,10 @@ crate::limits!(BalancedKMeans {
 });
 
 impl Clusterer for BalancedKMeans {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

@@ -114,6 +114,12 @@ pub(crate) fn check_finite(x: MatrixRef<'_>) -> Result<(), ClusterError> {
     }
 }
 
+/// Rows that are finite and whose distances fit 32-bit floats.
+pub(crate) fn check_rows(x: MatrixRef<'_>) -> Result<(), ClusterError> {
+    check_finite(x)?;
+    Ok(crate::range::check(x)?)
+}
+
 /// The mean and the number of the rows of each label, the same on any thread count.
 pub(crate) fn means_of(x: MatrixRef<'_>, labels: &[u32], k: usize) -> (Matrix, Vec<u32>) {
     let d = x.cols();

@@ -113,6 +113,10 @@ impl Number for Eps {
 crate::limits!(Dbscan { eps: Limits::Above(0.0, 1e30), min_samples: Limits::at_least(1) });
 
 impl Clusterer for Dbscan {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

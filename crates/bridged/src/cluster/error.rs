@@ -44,6 +44,9 @@ pub enum ClusterError {
         /// Its first such column.
         column: usize,
     },
+    /// Rows whose distances do not fit 32-bit floats.
+    #[error("the data {0}")]
+    OutOfRange(crate::range::OutOfRange),
     /// Size bounds that no clustering can satisfy.
     #[error(
         "{rows} rows cannot be split into {k} clusters of {min} to {max} rows each; \
@@ -83,4 +86,10 @@ pub enum ClusterError {
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+impl From<crate::range::OutOfRange> for ClusterError {
+    fn from(error: crate::range::OutOfRange) -> Self {
+        Self::OutOfRange(error)
+    }
 }

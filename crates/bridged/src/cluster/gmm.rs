@@ -116,6 +116,10 @@ crate::limits!(GaussianMixture {
 });
 
 impl Clusterer for GaussianMixture {
+    fn uses_origin(&self) -> bool {
+        matches!(self.init, Init::Given(_))
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

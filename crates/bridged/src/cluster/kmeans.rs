@@ -97,6 +97,10 @@ crate::limits!(KMeans {
 });
 
 impl Clusterer for KMeans {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

@@ -95,6 +95,10 @@ crate::limits!(MiniBatchKMeans {
 });
 
 impl Clusterer for MiniBatchKMeans {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

@@ -38,7 +38,7 @@ pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
 pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
-pub(crate) use clustering::{check_finite, means_of, unit_rows};
+pub(crate) use clustering::{check_finite, check_rows, means_of, unit_rows};
 pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
@@ -69,8 +69,14 @@ pub trait Clusterer: Check + Debug + Send + Sync {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.check()?;
-        check_finite(x)?;
+        check_rows(x)?;
         self.cluster(x, seed, watch)
+    }
+
+    /// Whether the result depends on where zero is: by angles, or by centroids that are given. Rows of
+    /// such a clustering must not be moved; see [`crate::offset`].
+    fn uses_origin(&self) -> bool {
+        false
     }
 
     /// Clusters rows that are known to be finite by parameters that were checked.
@@ -175,6 +181,10 @@ impl Clusterer for ClusterSpec {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.clusterer().cluster(x, seed, watch)
+    }
+
+    fn uses_origin(&self) -> bool {
+        self.clusterer().uses_origin()
     }
 }
 

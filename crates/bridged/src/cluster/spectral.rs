@@ -85,6 +85,10 @@ crate::limits!(Spectral {
 });
 
 impl Clusterer for Spectral {
+    fn uses_origin(&self) -> bool {
+        self.metric == Metric::Cosine
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

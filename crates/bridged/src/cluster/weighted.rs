@@ -9,7 +9,7 @@
 //! equal rows, and a row of weight 0 is not there: it is only labelled at the end. All weights times a
 //! constant give the same clusters. Every pass meets every row and centroid, O(n k d).
 
-use super::clustering::{check_finite, check_shape};
+use super::clustering::{check_rows, check_shape};
 use super::kmeans::{KMeans, KMeansRun, best_of};
 use super::{AssignRule, ClusterError, Clustering, Metric};
 use crate::settings::{BadParameter, Check};
@@ -39,7 +39,7 @@ impl KMeans {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.check()?;
-        check_finite(x)?;
+        check_rows(x)?;
         check_shape(x, self.k)?;
         let most = check_weights(x, weights, self.k)?;
         let seen = self.metric.view(x);

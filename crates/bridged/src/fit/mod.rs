@@ -22,7 +22,7 @@ use crate::Error;
 use crate::kept::KeptRows;
 use crate::model::BridgedModel;
 use crate::problem::{Pool, Problem};
-use crate::settings::{BridgedClustering, KeepRows, PairRows};
+use crate::settings::{BridgedClustering, KeepRows, PairRows, SideSpec};
 use crate::side::Side;
 use bridged_math::{Seed, Stage, Watch};
 use std::collections::BTreeSet;
@@ -57,12 +57,18 @@ impl BridgedClustering {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
+        // Lengths and angles are taken from zero; a pool that is clustered by them is not moved.
+        let unmoved = |pool: Pool, spec: &SideSpec| {
+            if spec.uses_origin() { pool.unmoved() } else { pool }
+        };
+        let (x, y) = (unmoved(x, &self.x), unmoved(y, &self.y));
         x.names.check("x", x.rows.rows())?;
         y.names.check("y", y.rows.rows())?;
         let mut model =
             self.learn(Problem::new(x.rows.view(), y.rows.view(), pairs), seed, watch)?;
         for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
             side.names = pool.names;
+            side.offset = pool.offset;
             side.rows = (self.keep_rows == KeepRows::Yes).then(|| KeptRows::new(pool.rows));
         }
         Ok(model)

@@ -2,9 +2,10 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread};
+use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread, check_finite};
 use crate::kept::Cached;
 use crate::novelty::Novelty;
+use crate::offset::Offset;
 use crate::scale::Scaler;
 use crate::separation::separation;
 use crate::settings::SideSpec;
@@ -60,7 +61,8 @@ impl Side {
         // Finite rows stay finite without scaling; otherwise they are checked again.
         let clustering = match scaler {
             Scaler::None => clusterer.cluster(scaled.view(), seed.child(name), &watch),
-            _ => clusterer.fit(scaled.view(), seed.child(name), &watch),
+            _ => check_finite(scaled.view())
+                .and_then(|()| clusterer.cluster(scaled.view(), seed.child(name), &watch)),
         };
         let clustering = clustering.map_err(wrong)?;
         if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {
@@ -79,6 +81,7 @@ impl Side {
             mean,
             rows: None,
             names: Names::default(),
+            offset: Offset::default(),
             index: Cached::default(),
             label_column: Cached::default(),
             scaler,

@@ -8,7 +8,9 @@
 //! | `forward.*`, `reverse.*` | links, checks and maps of a direction |
 //!
 //! Version 2 added soft memberships and the posterior bridge, version 3 checksums, and links as
-//! arrays, so that the header stays small at any number of clusters. Files of all versions are read.
+//! arrays, so that the header stays small at any number of clusters. Version 4 is a model of pools that
+//! were moved ([`crate::offset`]); other models are written as version 3 still, so that the release
+//! before can use them. Files of all versions are read.
 //!
 //! | file | idea |
 //! |---|---|
@@ -37,7 +39,7 @@ use crate::cluster::Memberships;
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
 use crate::side::Side;
-use crate::{Error, MODEL_VERSION as VERSION};
+use crate::{Error, MODEL_VERSION, NEWEST_MODEL_VERSION};
 use bridged_math::Seed;
 use file::ModelBytes;
 use read::Reader;
@@ -98,7 +100,7 @@ impl BridgedModel {
     fn collect(&self) -> Result<(Writer<'_>, String), Error> {
         let mut writer = Writer::default();
         let mut header = Header {
-            version: VERSION,
+            version: self.version(),
             crc32: checksum::ZEROS.to_string(),
             spec: self.settings.clone(),
             seed: self.seed,
@@ -121,6 +123,12 @@ impl BridgedModel {
         }
         header.checksums = writer.checksums();
         Ok((writer, serde_json::to_string(&header).expect("a header is plain data")))
+    }
+
+    /// The version of the file: of pools that were moved, one that earlier releases do not read.
+    fn version(&self) -> u32 {
+        let moved = !(self.x.offset.is_none() && self.y.offset.is_none());
+        if moved { NEWEST_MODEL_VERSION } else { MODEL_VERSION }
     }
 
     /// Reads a model that [`save`](Self::save) wrote; the rows of its pools when they are asked for.
@@ -154,7 +162,7 @@ impl Problem {
     fn of(self, path: &Path) -> Error {
         let path = path.to_path_buf();
         match self {
-            Problem::Newer(found) => Error::NewerModel { path, found, known: VERSION },
+            Problem::Newer(found) => Error::NewerModel { path, found, known: NEWEST_MODEL_VERSION },
             Problem::Damaged(reason) => Error::BadModel { path, reason },
             Problem::Io(source) => Error::Io { path, source },
         }
@@ -171,7 +179,7 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
     let damaged = |e: serde_json::Error| format!("its header cannot be read ({e})");
     let text = bytes.header()?;
     let VersionOnly { version } = serde_json::from_str(text).map_err(damaged)?;
-    if version > VERSION {
+    if version > NEWEST_MODEL_VERSION {
         return Err(Problem::Newer(version));
     }
     let mut checksums = None;

@@ -6,6 +6,7 @@ use crate::Error;
 use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE, Spread};
 use crate::kept::Cached;
 use crate::novelty::Novelty;
+use crate::offset::Offset;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use crate::side::{Names, Side, TextColumn};
@@ -29,6 +30,12 @@ pub(super) struct SideHeader {
     ids: bool,
     texts: Vec<String>,
     vector: Vec<String>,
+    /// The name of the id column; not in files of releases before 0.3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Whether something was taken off the columns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    offset: bool,
 }
 
 /// Rows that were measured, and how fast their upper tail falls.
@@ -72,6 +79,9 @@ pub(super) fn write<'a>(
     if side.keeps_rows() {
         writer.matrix(&at("rows"), side.rows()?);
     }
+    if !side.offset.is_none() {
+        writer.f64s(&at("offset"), &[side.offset.get().len()], side.offset.get());
+    }
     if !side.names.ids.is_empty() {
         writer.strings(&at("ids"), &side.names.ids);
     }
@@ -91,6 +101,8 @@ pub(super) fn write<'a>(
         ids: !side.names.ids.is_empty(),
         texts: side.names.texts.iter().map(|t| t.name.clone()).collect(),
         vector: side.names.vector.clone(),
+        id: side.names.id.clone(),
+        offset: !side.offset.is_none(),
     })
 }
 
@@ -191,7 +203,16 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Si
         mean: reader.f32s(&at("mean"), Some(cols))?,
         radii: reader.f64s(&at("radii"), &[Some(k)])?,
         separation: header.separation,
-        names: Names { ids, texts: texts.collect::<Result<_, String>>()?, vector: header.vector },
+        offset: match header.offset {
+            true => Offset::new(reader.f64s(&at("offset"), &[Some(cols)])?),
+            false => Offset::default(),
+        },
+        names: Names {
+            ids,
+            texts: texts.collect::<Result<_, String>>()?,
+            vector: header.vector,
+            id: header.id,
+        },
         scaler,
         clustering,
         values,

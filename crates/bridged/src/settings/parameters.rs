@@ -2,7 +2,7 @@
 
 use super::{Preset, Refine};
 use crate::bridge::BridgeSpec;
-use crate::cluster::ClusterSpec;
+use crate::cluster::{ClusterSpec, Clusterer};
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,14 @@ pub struct SideSpec {
     pub cluster: ClusterSpec,
     /// What is done to the rows first.
     pub scale: Scale,
+}
+
+impl SideSpec {
+    /// Whether lengths or angles of rows, or given centroids, play a part, so that a pool must not be
+    /// moved; see [`crate::offset`].
+    pub fn uses_origin(&self) -> bool {
+        self.scale == Scale::L2 || self.cluster.uses_origin()
+    }
 }
 
 impl Default for SideSpec {

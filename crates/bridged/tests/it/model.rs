@@ -690,7 +690,7 @@ fn one_row_may_be_in_several_pairs() {
 /// The pools of a sample, with the ids that are given.
 fn pools(s: &Sample, ids: usize) -> (Pool, Pool) {
     let names = Names { ids: (0..ids).map(|i| format!("r{i}")).collect(), ..Names::default() };
-    let x = Pool { rows: s.x.clone(), names };
+    let x = Pool { rows: s.x.clone(), names, ..Pool::default() };
     (x, Pool { rows: s.y.clone(), ..Pool::default() })
 }
 

@@ -212,7 +212,7 @@ pub fn run(source: &Source, talk: &Talk) -> Result<()> {
 
 fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     check_output(&args.output)?;
-    let table = stages.time("read data", || bridged_io::read(&args.data))?;
+    let table = stages.time("read data", || bridged_io::read(&args.data))?.in_singles();
     let (table, groups) = curate::overlap::divide(&table, &args.words, args.rows_per_group)?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
@@ -225,7 +225,8 @@ fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
 
 fn encoders(args: &EncodersArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     check_output(&args.output)?;
-    let mut table = stages.time("read data", || bridged_io::read(&args.data))?;
+    let table = stages.time("read data", || bridged_io::read(&args.data))?;
+    let mut table = table.in_singles();
     let added = stages.time("encode", || curate::encoders::add(&mut table))?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
@@ -328,9 +329,15 @@ impl Common {
     }
 
     fn vectors(&self, path: &Path, option: &'static str, stages: &Stages) -> Result<Vectors> {
-        let columns = Columns { id: self.id.as_deref(), vector: self.vector.as_deref() };
+        let columns = Columns {
+            id: self.id.as_deref(),
+            vector: self.vector.as_deref(),
+            ..Columns::default()
+        };
         let stage = format!("read {option}");
-        let pool = stages.time(&stage, || pools::read_pool(path, columns, &[]))?;
+        let mut pool = stages.time(&stage, || pools::read_pool(path, columns, &[]))?;
+        // A data set of a study holds 32-bit rows in their own units.
+        pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
         Ok(Vectors::new(pool, path, option))
     }
 

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _native, metrics
-from .._arrays import as_known, as_pool
+from .._arrays import as_known, as_pool, lowered
 from .._base import Runs
 from .._search import PairSamples, task_of
 from .._types import Floats, Pairs, Rows
@@ -53,7 +53,7 @@ class Baseline(Runs, BaseEstimator):
     ) -> Self:
         """Learn from two pools and a few pairs; as :meth:`bridged.BridgedClustering.fit`."""
         x_pool, y_pool, known = task_of(X, Y, pairs, x_ids, y_ids, self)
-        x, y = x_pool.rows, y_pool.rows
+        x, y = lowered(x_pool.rows, None), lowered(y_pool.rows, None)
         task = (self._method, self._settings()), x, y, known, self._seed()
         self._fitted = _native.Baseline.fit(*task, self._host())
         self._task, self._names = task, x_pool.names
@@ -63,8 +63,8 @@ class Baseline(Runs, BaseEstimator):
     def predict(self, X: Rows) -> Floats:
         """Predict y from rows of x, which may be new."""
         check_is_fitted(self)
-        rows = as_known(X, self._names, "x", self)
-        return self._learned().predict(rows, self._host())
+        rows = as_known(X, self._names, self.n_features_in_, "x", self)
+        return self._learned().predict(lowered(rows, None), self._host())
 
     def predict_pool(self) -> Floats:
         """Predict the rows of the x pool that it was fitted on (the transductive setting)."""
