@@ -1,10 +1,11 @@
 //! A table: named columns of one length, with the file they came from.
 //!
-//! A cell is a vector, a number or a text. What a file holds beyond that is rendered as text where
-//! a reader would know what is meant (times, truth values), and otherwise kept as a name of its
-//! type only, so that a table with pictures in it can still be used for its vectors.
+//! A cell is a vector, a number, a truth value, a time or a text. What a file holds beyond that is kept
+//! as a name of its type only, so that a table with pictures in it can still be used for its vectors.
 
 use crate::error::{TableError, list};
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use bridged::TextColumn;
 use bridged::columns::ColumnKind;
 use bridged_math::Matrix;
@@ -27,6 +28,9 @@ pub struct Column {
     pub name: String,
     /// Its cells.
     pub data: ColumnData,
+    /// The type that its file gave the cells, if it is narrower than `data`: numbers of a `float32`
+    /// column are written as such again.
+    pub(crate) stored: Option<DataType>,
 }
 
 /// The cells of a column.
@@ -65,8 +69,21 @@ pub enum ColumnData {
     },
     /// Texts.
     Text(Vec<Option<String>>),
+    /// Truth values.
+    Bool(Vec<Option<bool>>),
+    /// Dates and times.
+    Time(Times),
     /// Something else, by the name of its type; it is skipped.
     Other(String),
+}
+
+/// Dates, times of day, instants or durations: as texts, and as the file holds them.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// As texts, in ISO 8601.
+    pub text: Vec<Option<String>>,
+    /// As Parquet and Arrow hold them, one entry per text.
+    pub(crate) cells: ArrayRef,
 }
 
 /// The cells of a column as texts, to be carried along with vectors.
@@ -130,7 +147,12 @@ impl Table {
 impl Column {
     /// A column of that name.
     pub fn new(name: impl Into<String>, data: ColumnData) -> Self {
-        Self { name: name.into(), data }
+        Self { name: name.into(), data, stored: None }
+    }
+
+    /// The same under another name.
+    pub fn renamed(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
     }
 
     /// The cells as texts; none for vectors and for what is skipped.
@@ -139,6 +161,8 @@ impl Column {
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => v.clone(),
             ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
             ColumnData::Number(v) => v.iter().map(|&v| render_number(v)).collect(),
+            ColumnData::Bool(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
+            ColumnData::Time(times) => times.text.clone(),
             _ => return None,
         };
         Some(TextCells { name: self.name.clone(), values })
@@ -153,6 +177,8 @@ impl ColumnData {
             Self::Number(v) => Some(v.len()),
             Self::Integer(v) => Some(v.len()),
             Self::Code { text, .. } | Self::Text(text) => Some(text.len()),
+            Self::Bool(v) => Some(v.len()),
+            Self::Time(times) => Some(times.text.len()),
             Self::Ragged { .. } | Self::Other(_) => None,
         }
     }
@@ -166,7 +192,8 @@ impl ColumnData {
             Self::Ragged { .. } => ColumnKind::List(None),
             Self::Number(_) => ColumnKind::Float,
             Self::Integer(_) | Self::Code { .. } => ColumnKind::Integer,
-            Self::Text(_) => ColumnKind::Text,
+            Self::Text(_) | Self::Time(_) => ColumnKind::Text,
+            Self::Bool(_) => ColumnKind::Bool,
             Self::Other(name) => ColumnKind::Other(name.clone()),
         }
     }
