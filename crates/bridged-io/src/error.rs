@@ -40,6 +40,19 @@ pub enum TableError {
         /// All extensions, as a list to show.
         known: String,
     },
+    /// A format that is written but not read.
+    #[error(
+        "`{}` is {format}, which is written but not read; save the table as one of {known}",
+        path.display()
+    )]
+    WrittenOnly {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: &'static str,
+        /// The extensions that are read, as a list to show.
+        known: String,
+    },
     /// Nothing in it at all.
     #[error("`{}` is empty (0 bytes)", path.display())]
     Empty {

@@ -210,7 +210,7 @@ fn our_own_csv_gives_its_vectors_back_by_name() {
         .into_pool(Select { vector: Some("value"), ..Select::default() })
         .unwrap();
     assert_eq!(pool.rows, values);
-    assert_eq!(pool.texts.len(), 1);
+    assert_eq!(pool.carried.len(), 1);
 }
 
 #[test]
