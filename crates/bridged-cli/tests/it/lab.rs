@@ -62,6 +62,8 @@ fn a_search_is_kept_continued_and_used() {
     folder.ok("lab tune study.toml --methods laprls,knn --draws 2 -o tuned.toml");
     let both = folder.text("tuned.toml");
     assert!(both.starts_with(&first[..200]) && both.matches("[[choice]]").count() == 4, "{both}");
+    let bridged = ["--methods", "`bridged` has no grid to search", "name baselines"];
+    folder.fails(2, "lab tune study.toml --methods bridged --draws 2 -o none.toml", &bridged);
     let parts = ["holds another search", "2 draws", "choose another --out"];
     folder.fails(2, "lab tune study.toml --methods knn --draws 3 -o tuned.toml", &parts);
 
@@ -69,6 +71,39 @@ fn a_search_is_kept_continued_and_used() {
     folder.write("tuned-study.toml", format!("tuned = \"tuned.toml\"\n{study}"));
     folder.ok("lab run tuned-study.toml -o out");
     assert_eq!(folder.text("out/runs.jsonl").lines().count(), 128);
+}
+
+#[test]
+fn a_search_of_a_whole_study_leaves_out_what_has_no_grid_and_says_so() {
+    let folder = study_folder();
+    let outcome = folder.run("lab tune study.toml --draws 1 -o tuned.toml");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, "note: no grid to search, left out: bridged\n");
+    assert_eq!(folder.text("tuned.toml").matches("[[choice]]").count(), 6, "three baselines");
+}
+
+#[test]
+fn the_tables_of_a_report_come_as_markdown_latex_and_csv() {
+    let folder = study_folder();
+    folder.write("study.toml", folder.text("study.toml").replace("seeds = 2", "seeds = 1"));
+    folder.ok("lab run study.toml");
+    for (file, part) in [
+        ("t.md", "| method |"),
+        ("t.tex", "\\begin{tabular}"),
+        ("t.csv", "section,table,caption,row,column,name,value\n"),
+        ("t.html", "<svg"),
+    ] {
+        folder.ok(&format!("lab report results/study -o {file}"));
+        assert!(folder.text(file).contains(part), "{file}");
+    }
+    let tex = folder.text("t.tex");
+    for name in ["table", "tabular"] {
+        let (begun, ended) = (format!("\\begin{{{name}}}"), format!("\\end{{{name}}}"));
+        assert_eq!(tex.matches(&begun).count(), tex.matches(&ended).count(), "{name}");
+    }
+    let csv = bridged_io::read(&folder.path("t.csv")).unwrap();
+    assert!(csv.rows() > 50, "{} cells", csv.rows());
+    folder.fails(2, "lab report results/study -o t.pdf", &["t.pdf", ".html", ".tex"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod columns;
 mod damage;
 mod golden;
 mod hostile;
+mod out;
 mod pairs;
 mod reading;
 mod real;
@@ -74,6 +75,8 @@ fn bits(data: &ColumnData) -> Vec<Option<String>> {
         }
         ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
         ColumnData::Text(v) => v.clone(),
+        ColumnData::Bool(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
+        ColumnData::Time(times) => times.text.clone(),
         ColumnData::Code { text, .. } => text.clone(),
         other => panic!("{}", other.kind()),
     }

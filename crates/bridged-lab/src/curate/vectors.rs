@@ -110,7 +110,8 @@ mod tests {
         let pool = Pool {
             rows: Matrix::zeros(ids.len(), 1),
             ids: ids.iter().map(|id| id.to_string()).collect(),
-            texts: Vec::new(),
+            carried: Vec::new(),
+            id_column: None,
             vector_names: Vec::new(),
             id_name: None,
         };

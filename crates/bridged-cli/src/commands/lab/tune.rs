@@ -3,7 +3,7 @@
 use super::studies::StudyArgs;
 use crate::options::usage;
 use crate::printer::{self, Align, Grid, bold, number};
-use crate::progress::Talk;
+use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
 use bridged_baselines::BaselineSpec;
 use bridged_lab::tune::{self, Choice, Tuned};
@@ -58,7 +58,15 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
                 continue;
             }
             let seed = Seed(study.seed).child("tune").child(method.name());
-            tuned.choices.push(tune::search(method, &draws, direction, seed, &stages)?);
+            let choice = tune::search(method, &draws, direction, seed, &stages);
+            let choice = choice.map_err(|error| match tuned.choices.is_empty() {
+                false if was_stopped() => anyhow::Error::from(Kept(format!(
+                    "what was chosen is in {}; the same command goes on",
+                    args.out.display()
+                ))),
+                _ => error.into(),
+            })?;
+            tuned.choices.push(choice);
             // What was found is kept at once: a search that is stopped goes on from here.
             tuned.write(&args.out)?;
         }
