@@ -6,6 +6,7 @@
 mod bridge_view;
 mod commands;
 mod options;
+mod outputs;
 mod pools;
 mod printer;
 mod progress;

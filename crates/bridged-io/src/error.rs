@@ -1,7 +1,6 @@
 //! What can go wrong with a table, each as a sentence that names the file, the place in it, and
 //! what to do.
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -331,18 +330,6 @@ pub enum TableError {
         /// The columns there are, as a list to show.
         known: String,
     },
-    /// The directory to write into is not there.
-    #[error(
-        "`{}` cannot be written: the directory `{}` does not exist; create it first",
-        path.display(),
-        parent.display()
-    )]
-    NoParent {
-        /// The file to write.
-        path: PathBuf,
-        /// Its directory.
-        parent: PathBuf,
-    },
     /// The format cannot hold this table.
     #[error("`{}` cannot be written: {reason}", path.display())]
     Refused {
@@ -352,13 +339,8 @@ pub enum TableError {
         reason: String,
     },
     /// Writing failed; the target is as it was.
-    #[error("`{}` could not be written: {source}", path.display())]
-    Unwritable {
-        /// The file to write.
-        path: PathBuf,
-        /// What went wrong.
-        source: Box<dyn Error + Send + Sync>,
-    },
+    #[error(transparent)]
+    File(#[from] bridged::files::FileError),
 }
 
 /// Names in backquotes, separated by commas.

@@ -49,7 +49,7 @@ pub mod table;
 pub mod texts;
 mod vectors;
 
-pub use atomic::{Sink, WriteError, replace};
+pub use atomic::{Sink, TABLE_FILE, WriteError, replace};
 pub use error::TableError;
 pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;

@@ -40,6 +40,7 @@
 //! | [`bridge`] | votes, links, the rules, the one list |
 //! | [`scale`] | what happens to rows before they are clustered |
 //! | [`metrics`] | errors, agreement with classes, bridging accuracy |
+//! | [`files`] | output files: whole or not at all, never over an input |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`synth`] | mixtures to try things on |
 //!
@@ -55,6 +56,8 @@ pub mod columns;
 mod describe;
 mod error;
 mod evaluate;
+#[cfg(feature = "persist")]
+pub mod files;
 mod fit;
 mod kept;
 mod method;
@@ -81,6 +84,8 @@ pub use fit::local_map::{Anchor, LocalMap};
 pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};
 pub use model::{BridgedModel, Direction};
+#[cfg(feature = "persist")]
+pub use persist::MODEL_FILE;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };

@@ -6,9 +6,12 @@ mod curate;
 mod determinism;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(all(target_os = "linux", feature = "encode", feature = "lab"))]
+mod faults;
 mod journey;
 #[cfg(feature = "lab")]
 mod lab;
+mod outputs;
 #[cfg(feature = "lab")]
 mod settings;
 mod support;

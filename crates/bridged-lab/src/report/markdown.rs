@@ -1,5 +1,6 @@
 //! The tables of the page as Markdown.
 
+use super::MADE_BY;
 use super::page::{Section, Table};
 use std::fmt::Write;
 
@@ -13,6 +14,7 @@ pub fn page(title: &str, sections: &[Section]) -> String {
             }
         }
     }
+    let _ = write!(out, "\n<!-- {MADE_BY} -->\n");
     out
 }
 
