@@ -302,11 +302,12 @@ impl Verb {
         }
     }
 
-    /// As many allocations as are asked for, evenly over all.
-    fn fail_allocations(&self, points: usize) -> usize {
+    /// Allocations: so many evenly over all, and each of so many at the end, when files are written.
+    fn fail_allocations(&self, evenly: usize, last: usize) -> usize {
         let calls = self.calls("alloc");
-        let hit = (1..=points).filter(|point| self.fail("alloc", calls * point / (points + 1)));
-        hit.count()
+        let mut points: BTreeSet<usize> = (1..=evenly).map(|p| calls * p / (evenly + 1)).collect();
+        points.extend(calls.saturating_sub(last) + 1..=calls);
+        points.into_iter().filter(|&n| self.fail("alloc", n)).count()
     }
 
     /// Kills the process at random times, again and again, and lets it end once.
@@ -364,7 +365,7 @@ fn a_call_that_fails_leaves_the_old_file_or_the_new_one() {
 #[test]
 fn an_allocation_that_fails_leaves_the_old_file_or_the_new_one() {
     for verb in verbs() {
-        verb.fail_allocations(2);
+        verb.fail_allocations(2, 2);
     }
 }
 
@@ -387,10 +388,10 @@ fn every_call_that_fails_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-#[ignore = "slow: 200 allocations of each of five verbs fail"]
+#[ignore = "slow: 300 allocations of each of five verbs fail"]
 fn many_allocations_that_fail_leave_the_old_file_or_the_new_one() {
     for verb in verbs() {
-        println!("{}: {} of {}", verb.name, verb.fail_allocations(200), verb.calls("alloc"));
+        println!("{}: {} of {}", verb.name, verb.fail_allocations(200, 100), verb.calls("alloc"));
     }
 }
 
