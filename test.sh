@@ -1,8 +1,20 @@
 #!/usr/bin/env bash
 # Every test: the Rust crates, then the Python package, built into an environment of its own under
 # the target directory. Needs Rust, Python 3.10 or later with venv, and a package index for pip.
+#
+#   ./test.sh          what must hold before a change lands
+#   ./test.sh --slow   the same, and then the tests that take minutes: `#[ignore = "slow: …"]`
 set -euo pipefail
 cd "$(dirname "$0")"
+slow=false
+case "$#,${1-}" in
+    0,) ;;
+    1,--slow) slow=true ;;
+    *)
+        echo "error: the only option is --slow, which adds the tests that take minutes" >&2
+        exit 2
+        ;;
+esac
 python="${PYTHON:-python3}"
 target="$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)"
 environment="$target/python-tests"
@@ -31,3 +43,8 @@ cargo test --locked
 CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
     --config-settings='build-args=--profile=dev --locked' '.[test]'
 BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest
+
+if "$slow"; then
+    # Not the examples in the docs: what is ignored there is not meant to be run.
+    cargo test --locked --tests -- --ignored
+fi

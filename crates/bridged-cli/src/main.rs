@@ -9,6 +9,7 @@ mod examples;
 mod failure;
 mod links_table;
 mod options;
+mod outputs;
 mod pools;
 mod printer;
 mod progress;

@@ -1,165 +1,61 @@
-//! Writes a file whole or not at all.
-//!
-//! The content goes to a temporary file in the target's directory, is flushed to the disk, and is
-//! renamed over the target at the end; whoever looks sees the old file or the new one. On any error
-//! the temporary file is removed and the target is as it was.
+//! Tables are written as every file is: whole or not at all, in [`bridged::files`].
 
 use crate::error::TableError;
-use std::error::Error;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use thiserror::Error as ThisError;
+use crate::format::{Layout, known_format};
+use bridged::files::Kind;
+pub use bridged::files::{Sink, WriteError};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-/// Where content goes.
-pub type Sink<'a> = dyn Write + Send + 'a;
-
-/// Why content could not be written.
-#[derive(Debug, ThisError)]
-pub enum WriteError {
-    /// The format cannot hold it; the text says why and what to do instead.
-    #[error("{0}")]
-    Refused(String),
-    /// The disk or an encoder failed.
-    #[error(transparent)]
-    Failed(Box<dyn Error + Send + Sync>),
-}
-
-impl From<io::Error> for WriteError {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(Box::new(error))
-    }
-}
-
-/// Replaces `path` by what `content` writes.
-///
-/// A symbolic link is followed; a device or pipe is written to directly, since it cannot be
-/// replaced.
-///
-/// ```
-/// let directory = tempfile::tempdir()?;
-/// let path = directory.path().join("report.txt");
-/// bridged_io::replace(&path, |sink| Ok(sink.write_all(b"done\n")?))?;
-/// assert_eq!(std::fs::read(&path)?, b"done\n");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Replaces `path` by what `content` writes; see [`bridged::files::replace`].
 pub fn replace(
     path: &Path,
     content: impl FnOnce(&mut Sink<'_>) -> Result<(), WriteError>,
 ) -> Result<(), TableError> {
-    let failed = |source: Box<dyn Error + Send + Sync>| TableError::Unwritable {
-        path: path.to_path_buf(),
-        source,
+    Ok(bridged::files::replace(path, content)?)
+}
+
+/// The kind of file that [`write`](crate::write()) writes: an existing one is a table if it begins as the
+/// format of its extension does.
+pub const TABLE_FILE: Kind =
+    Kind { name: "a table of the format that its name says", extension: None, holds: is_table };
+
+fn is_table(path: &Path) -> bool {
+    let text = known_format(path).is_some_and(|format| format.layout == Layout::Text);
+    crate::open(path, |_, _| Ok(())).is_ok() && (!text || begins_as_text(path))
+}
+
+/// Whether the first bytes of a file are text in UTF-8.
+fn begins_as_text(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
+    let valid = match std::str::from_utf8(&head) {
+        Ok(_) => true,
+        Err(e) => e.error_len().is_none(), // only the last letter is cut off
     };
-    let refused = |error: WriteError| match error {
-        WriteError::Refused(reason) => TableError::Refused { path: path.to_path_buf(), reason },
-        WriteError::Failed(source) => failed(source),
-    };
-    let (target, existing) = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            return Err(TableError::Directory { path: path.to_path_buf() });
-        }
-        Ok(metadata) => {
-            let target = fs::canonicalize(path).map_err(|e| failed(e.into()))?;
-            (target, Some(metadata))
-        }
-        Err(_) => (path.to_path_buf(), None),
-    };
-    if existing.as_ref().is_some_and(|m| !m.is_file()) {
-        let device = OpenOptions::new().write(true).open(&target).map_err(|e| failed(e.into()))?;
-        let mut sink = BufWriter::new(device);
-        content(&mut sink).map_err(refused)?;
-        return sink.flush().map_err(|e| failed(e.into()));
-    }
-    let parent = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    if !parent.is_dir() {
-        return Err(TableError::NoParent { path: path.to_path_buf(), parent });
-    }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bridged-").suffix(".tmp");
-    // Temporary files are private by default; this one is to become an ordinary file.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let temporary = builder.tempfile_in(&parent).map_err(|e| failed(e.into()))?;
-    if let Some(metadata) = &existing {
-        temporary
-            .as_file()
-            .set_permissions(metadata.permissions())
-            .map_err(|e| failed(e.into()))?;
-    }
-    let mut sink = BufWriter::with_capacity(1 << 16, temporary);
-    content(&mut sink).map_err(refused)?;
-    let temporary = sink.into_inner().map_err(|e| failed(e.into_error().into()))?;
-    temporary.as_file().sync_all().map_err(|e| failed(e.into()))?;
-    temporary.persist(&target).map_err(|e| failed(e.error.into()))?;
-    // The rename itself reaches the disk with its directory; some file systems cannot do that.
-    if let Ok(directory) = File::open(&parent) {
-        let _ = directory.sync_all();
-    }
-    Ok(())
+    read.is_ok() && valid && !head.contains(&0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn names(directory: &Path) -> Vec<String> {
-        let entries = fs::read_dir(directory).unwrap();
-        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
-    }
+    use std::fs;
 
     #[test]
-    fn a_failure_leaves_the_old_file_and_nothing_else() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("t.csv");
-        fs::write(&path, "old").unwrap();
-        let error = replace(&path, |sink| {
-            sink.write_all(b"half of the new")?;
-            Err(io::Error::other("disk full").into())
-        });
-        assert!(error.unwrap_err().to_string().ends_with("could not be written: disk full"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(names(directory.path()), ["t.csv"]);
-    }
-
-    #[test]
-    fn a_directory_and_a_missing_parent_are_told_apart() {
-        let directory = tempfile::tempdir().unwrap();
-        let error = replace(directory.path(), |_| Ok(())).unwrap_err();
-        assert!(matches!(error, TableError::Directory { .. }));
-        let error = replace(&directory.path().join("no/t.csv"), |_| Ok(())).unwrap_err();
-        assert!(error.to_string().ends_with("does not exist; create it first"), "{error}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_is_followed_and_the_mode_kept() {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
-        let (real, link) = (directory.path().join("real.csv"), directory.path().join("link.csv"));
-        fs::write(&real, "old").unwrap();
-        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        replace(&link, |sink| Ok(sink.write_all(b"new")?)).unwrap();
-        assert_eq!(fs::read_to_string(&real).unwrap(), "new");
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_full_device_is_an_error_and_stays_a_device() {
-        let directory = tempfile::tempdir().unwrap();
-        let link = directory.path().join("full.csv");
-        std::os::unix::fs::symlink("/dev/full", &link).unwrap();
-        let error = replace(&link, |sink| Ok(sink.write_all(&[b'x'; 1 << 20])?)).unwrap_err();
-        assert!(error.to_string().contains("No space left"), "{error}");
-        assert!(!fs::metadata("/dev/full").unwrap().is_file());
+    fn a_table_is_known_by_its_first_bytes_and_its_extension() {
+        let folder = tempfile::tempdir().unwrap();
+        let is = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            is_table(&path)
+        };
+        assert!(is("a.csv", "id,näme\n1,é\n".as_bytes()));
+        assert!(is("a.csv", &[b"id\n".to_vec(), vec![b'x'; 4092], "é".into()].concat()));
+        assert!(is("a.parquet", b"PAR1 and so on"));
+        assert!(!is("a.csv", b"PAR1 and so on"));
+        assert!(!is("a.csv", b"\x10\x00\x00\x00\x00\x00\x00\x00{}"), "a model, for instance");
+        assert!(!is("a.parquet", b"id,name\n"));
+        assert!(!is("a.doc", b"id,name\n"));
     }
 }

@@ -3,7 +3,6 @@
 
 use bridged::columns::{did_you_mean, shown};
 use bridged_math::memory::shown as shown_size;
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -405,18 +404,6 @@ pub enum TableError {
         /// The columns there are, as a list to show.
         known: String,
     },
-    /// The directory to write into is not there.
-    #[error(
-        "`{}` cannot be written: the directory `{}` does not exist; create it first",
-        path.display(),
-        parent.display()
-    )]
-    NoParent {
-        /// The file to write.
-        path: PathBuf,
-        /// Its directory.
-        parent: PathBuf,
-    },
     /// The format cannot hold this table.
     #[error("`{}` cannot be written: {reason}", path.display())]
     Refused {
@@ -426,13 +413,8 @@ pub enum TableError {
         reason: String,
     },
     /// Writing failed; the target is as it was.
-    #[error("`{}` could not be written: {source}", path.display())]
-    Unwritable {
-        /// The file to write.
-        path: PathBuf,
-        /// What went wrong.
-        source: Box<dyn Error + Send + Sync>,
-    },
+    #[error(transparent)]
+    File(#[from] bridged::files::FileError),
 }
 
 /// Names in backquotes, separated by commas; of many, the first.

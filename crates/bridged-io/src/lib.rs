@@ -55,7 +55,7 @@ mod vectors;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
-pub use atomic::{Sink, WriteError, replace};
+pub use atomic::{Sink, TABLE_FILE, WriteError, replace};
 pub use error::TableError;
 pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;

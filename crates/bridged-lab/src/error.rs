@@ -105,6 +105,9 @@ pub enum LabError {
         /// What is in it.
         holds: String,
     },
+    /// A file could not be written, or another process writes it.
+    #[error(transparent)]
+    File(#[from] bridged::files::FileError),
     /// A file could not be read or written.
     #[error("`{}`: {source}", path.display())]
     Io {

@@ -5,7 +5,7 @@ use bridged::metrics::{Score, Scorer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -107,8 +107,14 @@ pub struct RunKey {
 /// The file of runs, open to be added to.
 pub struct RunLog {
     path: PathBuf,
-    file: Mutex<File>,
+    file: Mutex<Appended>,
     done: HashSet<RunKey>,
+}
+
+/// A file, and where its last whole line ends.
+struct Appended {
+    file: File,
+    end: u64,
 }
 
 impl RunLog {
@@ -120,12 +126,13 @@ impl RunLog {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(io)?;
         let whole = whole_lines(&text);
-        if whole < text.len() {
-            file.set_len(whole as u64).map_err(io)?;
-            file.seek(SeekFrom::End(0)).map_err(io)?;
-        }
+        // A file of something else is left as it is.
         let done = parse(path, &text[..whole])?.iter().map(RunRecord::key).collect();
-        Ok(Self { path: path.to_path_buf(), file: Mutex::new(file), done })
+        let end = whole as u64;
+        if whole < text.len() {
+            file.set_len(end).map_err(io)?;
+        }
+        Ok(Self { path: path.to_path_buf(), file: Mutex::new(Appended { file, end }), done })
     }
 
     /// Whether a run is there already.
@@ -133,13 +140,22 @@ impl RunLog {
         self.done.contains(key)
     }
 
-    /// Adds a run: a whole line at once.
+    /// Adds a run: a whole line at once, or nothing.
     pub fn add(&self, run: &RunRecord) -> Result<(), LabError> {
         let mut line = serde_json::to_string(run).expect("runs are plain data");
         line.push('\n');
-        let mut file = self.file.lock().expect("nothing panics while it writes");
-        let io = |source| LabError::Io { path: self.path.clone(), source };
-        file.write_all(line.as_bytes()).and_then(|()| file.flush()).map_err(io)
+        let mut log = self.file.lock().expect("nothing panics while it writes");
+        match log.file.write_all(line.as_bytes()) {
+            Ok(()) => {
+                log.end += line.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // Half a line must not stand before the line of another thread.
+                let _ = log.file.set_len(log.end);
+                Err(LabError::Io { path: self.path.clone(), source })
+            }
+        }
     }
 }
 

@@ -6,10 +6,12 @@
 //! | `runs.jsonl`, or `runs.jsonl.gz` where it is only read | one line per run |
 //! | `spaces.json` | one draw in two dimensions, for the picture of both spaces |
 //! | `made.json` | with which command, release and machine |
+//! | `.bridged-lock` | while runs are added: one process at a time |
 
 use crate::record::{self, Outcome, RunLog, RunRecord};
 use crate::{Experiment, LabError, Spaces, StudyCell};
 use bridged::Direction;
+use bridged::files::FileLock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::de::DeserializeOwned;
@@ -22,6 +24,10 @@ const RUNS: &str = "runs.jsonl";
 const PACKED: &str = "runs.jsonl.gz";
 const SPACES: &str = "spaces.json";
 const MADE: &str = "made.json";
+const LOCK: &str = ".bridged-lock";
+
+/// The files that a folder of results may hold.
+pub const FILES: [&str; 5] = [STUDY, RUNS, PACKED, SPACES, MADE];
 
 /// The results of a study, as a report reads them.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,10 +72,11 @@ fn processor() -> String {
     model.map_or(std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
 }
 
-/// A folder that runs are being added to.
+/// A folder that runs are being added to, by one process at a time.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    _lock: FileLock,
 }
 
 impl Folder {
@@ -78,16 +85,24 @@ impl Folder {
     pub fn begin(path: &Path, study: &Experiment) -> Result<Self, LabError> {
         let io = |source| LabError::Io { path: path.to_path_buf(), source };
         std::fs::create_dir_all(path).map_err(io)?;
-        let folder = Self { path: path.to_path_buf() };
+        let folder = Self::locked(path)?;
         if path.join(PACKED).exists() {
             return Err(folder.taken("packed results, which are only read".into()));
         }
         let kept = path.join(STUDY);
-        if kept.exists()
-            && let Some(key) = study.conflict(&Experiment::parse_file(&kept)?)
-        {
-            let why = format!("the results of another study: its `{key}` differs");
-            return Err(folder.taken(why));
+        match kept.exists() {
+            true => {
+                if let Some(key) = study.conflict(&Experiment::parse_file(&kept)?) {
+                    let why = format!("the results of another study: its `{key}` differs");
+                    return Err(folder.taken(why));
+                }
+                if !written_by_us(&kept) {
+                    let why = format!("a `{STUDY}` that was not written there by a study");
+                    return Err(folder.taken(why));
+                }
+            }
+            // The study is the first file that is written.
+            false => folder.refuse_any(&[RUNS, SPACES, MADE])?,
         }
         let runs = if path.join(RUNS).exists() { folder.runs()? } else { Vec::new() };
         let this = env!("CARGO_PKG_VERSION");
@@ -100,6 +115,22 @@ impl Folder {
         let text = toml::to_string_pretty(&Experiment { data, ..study.clone() });
         folder.write(STUDY, &text.expect("a study is plain data"))?;
         Ok(folder)
+    }
+
+    fn locked(path: &Path) -> Result<Self, LabError> {
+        let lock = FileLock::acquire(&path.join(LOCK), path)?;
+        Ok(Self { path: path.to_path_buf(), _lock: lock })
+    }
+
+    /// Refuses a folder that holds one of these files, other than empty.
+    fn refuse_any(&self, names: &[&str]) -> Result<(), LabError> {
+        let there = |name: &&&str| {
+            std::fs::metadata(self.path.join(name)).is_ok_and(|found| found.len() > 0)
+        };
+        match names.iter().find(there) {
+            Some(name) => Err(self.taken(format!("a `{name}`, but no results of a study"))),
+            None => Ok(()),
+        }
     }
 
     fn taken(&self, holds: String) -> LabError {
@@ -180,11 +211,15 @@ impl Results {
     pub fn pack(&self, folder: &Path) -> Result<(), LabError> {
         let io = |source| LabError::Io { path: folder.to_path_buf(), source };
         std::fs::create_dir_all(folder).map_err(io)?;
-        let packed = Folder { path: folder.to_path_buf() };
+        let packed = Folder::locked(folder)?;
         if folder.join(RUNS).exists() || folder.join(PACKED).exists() {
             return Err(packed.taken("results already".into()));
         }
         let text = toml::to_string_pretty(&self.study).expect("a study is plain data");
+        // What was begun and not ended is done again.
+        if std::fs::read_to_string(folder.join(STUDY)).ok().as_ref() != Some(&text) {
+            packed.refuse_any(&[STUDY, SPACES, MADE])?;
+        }
         packed.write(STUDY, &text)?;
         if let Some(made) = &self.made {
             packed.keep(made, self.spaces.as_ref())?;
@@ -205,6 +240,13 @@ impl Results {
         };
         Ok(bridged_io::replace(&folder.join(PACKED), content)?)
     }
+}
+
+/// Whether a study's file reads as one that was written by a study, and not by a person.
+fn written_by_us(path: &Path) -> bool {
+    let ours = |study: Experiment| toml::to_string_pretty(&study).ok();
+    let text = std::fs::read_to_string(path).ok();
+    text.is_some() && text == Experiment::parse_file(path).ok().and_then(ours)
 }
 
 /// A run with as many digits as its numbers mean.
@@ -278,11 +320,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("r");
         let plain = study("");
-        let folder = Folder::begin(&path, &plain).unwrap();
-        Folder::begin(&path, &study("seeds = 3")).expect("fewer runs of the same study");
+        Folder::begin(&path, &plain).unwrap();
+        let folder = Folder::begin(&path, &study("seeds = 3")).expect("the same study");
+        let error = Folder::begin(&path, &plain).unwrap_err().to_string();
+        assert!(error.starts_with("another process is writing"), "{error}");
+        folder.run_log().unwrap().add(&run(&plain, "0.0.1")).unwrap();
+        drop(folder);
         let error = Folder::begin(&path, &study("seed = 3")).unwrap_err().to_string();
         assert!(error.contains("another study: its `seed` differs"), "{error}");
-        folder.run_log().unwrap().add(&run(&plain, "0.0.1")).unwrap();
         let error = Folder::begin(&path, &plain).unwrap_err().to_string();
         assert!(
             error.contains("holds runs of bridged 0.0.1") && error.contains("--out"),
@@ -299,6 +344,7 @@ mod tests {
         let folder = Folder::begin(&path, &plain).unwrap();
         folder.run_log().unwrap().add(&run(&plain, env!("CARGO_PKG_VERSION"))).unwrap();
         folder.keep(&Made::now("bridged lab run".into(), 2), None).unwrap();
+        drop(folder);
         let before = Results::read(&path).unwrap();
         assert_eq!(before.study.data, Path::new("d.parquet"), "without the place on this machine");
 
@@ -308,6 +354,25 @@ mod tests {
         let all = Results::read_all(&[directory.path().join("kept")]).unwrap();
         assert_eq!(all, [before]);
         assert!(Folder::begin(&kept, &plain).unwrap_err().to_string().contains("packed results"));
+    }
+
+    #[test]
+    fn files_of_the_user_in_the_folder_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let plain = study("");
+        for (name, content) in [
+            ("runs.jsonl", "{\"a log of\": \"mine\"}\n{\"no\": \"newline\"}"),
+            ("made.json", "[1]"),
+            ("study.toml", "# my notes\ndata = \"d.parquet\"\n"),
+        ] {
+            let path = directory.path().join(name.replace('.', "-"));
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join(name), content).unwrap();
+            let error = Folder::begin(&path, &plain).unwrap_err();
+            assert!(matches!(error, LabError::Taken { .. }), "{name}: {error}");
+            assert_eq!(std::fs::read_to_string(path.join(name)).unwrap(), content);
+            assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "{name}");
+        }
     }
 
     #[test]

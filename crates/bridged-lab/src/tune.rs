@@ -11,13 +11,14 @@
 
 use crate::progress::Progress;
 use crate::{Dataset, Draw, Experiment, LabError, StudyCell};
+use bridged::files::Kind;
 use bridged::metrics::mse;
 use bridged::{Direction, Method, MethodError};
 use bridged::{Matrix, Seed, Watch};
 use bridged_baselines::BaselineSpec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a search chose for one method in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,20 @@ pub struct Tuned {
     /// What was chosen.
     #[serde(default, rename = "choice")]
     pub choices: Vec<Choice>,
+}
+
+/// The kind of file that [`Tuned::write`] writes.
+pub const TUNED_FILE: Kind = Kind {
+    name: "what `bridged lab tune` chose",
+    extension: None,
+    holds: |path| Tuned::read(path).is_ok(),
+};
+
+/// The file that is there while a search writes to `path`.
+pub fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
 }
 
 impl Tuned {

@@ -41,6 +41,7 @@ impl From<Error> for Failure {
         match error {
             Error::Cancelled(_) => Failure::Stopped,
             Error::Io { source, .. } => Failure::File(std::io::Error::new(source.kind(), sentence)),
+            Error::File(error) => Failure::File(std::io::Error::new(error.kind(), sentence)),
             _ => Failure::Sentence(sentence),
         }
     }

@@ -214,9 +214,12 @@ impl Model {
         (!offset.is_none()).then(|| offset.get().to_vec().into_pyarray(py))
     }
 
-    /// Writes the model file.
-    fn save(&self, py: Python<'_>, path: PathBuf, host: Host) -> PyResult<()> {
-        host.run(py, |_| self.model.save(&path))
+    /// Writes the model file; over a file that is no model only if `force` says so.
+    fn save(&self, py: Python<'_>, path: PathBuf, force: bool, host: Host) -> PyResult<()> {
+        host.run(py, |_| match force {
+            true => self.model.save_over(&path),
+            false => self.model.save(&path),
+        })
     }
 
     /// Reads a model file.

@@ -345,6 +345,14 @@ def test_a_bad_file_is_an_error_not_a_crash(task, model, tmp_path):
         bridged.load(tmp_path / "none.bridged")
     with pytest.raises(OSError, match="is a directory"):
         model.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
+        model.save(tmp_path / "no" / "m.bridged")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not a bridged model"):
+        model.save(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    model.save(tmp_path / "notes.txt", force=True)
+    assert bridged.load(tmp_path / "notes.txt").inspect() == model.inspect()
     (tmp_path / "bad.bridged").write_bytes(os.urandom(500))
     with pytest.raises(ValueError, match="not a usable bridged model"):
         bridged.load(tmp_path / "bad.bridged")

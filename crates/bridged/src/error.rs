@@ -140,13 +140,33 @@ pub enum Error {
          instead of vectors"
     )]
     NoRowsKept,
-    /// The model file could not be read or written.
+    /// The model file could not be read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// The model file could not be written; what was there is as it was.
+    #[cfg(feature = "persist")]
+    #[error(transparent)]
+    File(#[from] crate::files::FileError),
+    /// A number of the model is not finite.
+    #[error(
+        "the model cannot be kept: {what} holds NaN or infinity, so the data or a parameter are \
+         too large or too small to compute with; rescale the data (as `standardize` does), or look \
+         at the parameters"
+    )]
+    ModelNotFinite {
+        /// Which part of it.
+        what: String,
+    },
+    /// What was written is not what is read back.
+    #[error("the model cannot be kept: it does not read back as it was ({reason})")]
+    NotReadBack {
+        /// What is wrong with it.
+        reason: String,
     },
     /// The file is not a model, or is damaged.
     #[error("{} is not a usable bridged model: {reason}", path.display())]

@@ -40,6 +40,7 @@
 //! | [`bridge`] | votes, links, the rules, the one list |
 //! | [`scale`] | what happens to rows before they are clustered |
 //! | [`metrics`] | errors, agreement with classes, bridging accuracy |
+//! | [`files`] | output files: whole or not at all, never over an input |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`synth`] | mixtures to try things on |
 //!
@@ -56,6 +57,8 @@ pub mod columns;
 mod describe;
 mod error;
 mod evaluate;
+#[cfg(feature = "persist")]
+pub mod files;
 mod fit;
 mod kept;
 mod label_column;
@@ -88,6 +91,8 @@ pub use fit::residual_map::ResidualMap;
 pub use method::{Method, MethodError, Predictor};
 pub use model::{BridgedModel, Direction};
 pub use novelty::UNFAMILIAR;
+#[cfg(feature = "persist")]
+pub use persist::MODEL_FILE;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };

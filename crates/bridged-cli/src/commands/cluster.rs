@@ -1,6 +1,7 @@
 //! `bridged cluster`: one table on its own, a label for each row.
 
 use crate::options::{self, usage};
+use crate::outputs;
 use crate::pools::{self, Columns};
 use crate::printer::{self, number, plural};
 use crate::progress::Talk;
@@ -23,6 +24,9 @@ pub struct Args {
     /// Where the labels go: a table of id and label
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind; an input is never written over
+    #[arg(long)]
+    force: bool,
     /// The algorithm; `bridged list` shows all
     #[arg(long, short, default_value = "kmeans", value_parser = options::clusterings(), hide_possible_values = true)]
     method: String,
@@ -72,6 +76,7 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
+    outputs::table(&args.output, &[&args.rows], args.force)?;
     let stages = talk.watch();
     let columns = Columns {
         id: args.id.as_deref(),

@@ -5,11 +5,13 @@
 
 use super::evaluate::mse;
 use crate::bridge_view::{self, Show};
+use crate::outputs;
 use crate::printer::{self, Align, Grid, bold, cut, dim, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
+use bridged::files::Overwrite;
 use bridged::{BridgedClustering, BridgedModel, Direction, Names, Pool, TextColumn};
-use bridged_io::{Column, ColumnData, Select, Table};
+use bridged_io::{Column, ColumnData, Select, TABLE_FILE, Table};
 use bridged_math::{Matrix, Seed};
 use rand::seq::SliceRandom;
 use std::collections::BTreeMap;
@@ -23,6 +25,9 @@ pub struct Args {
     /// Also write the files of the demo into this folder, to try the commands on
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
+    /// Write over files of the same names in that folder
+    #[arg(long, requires = "save")]
+    force: bool,
     /// Known pairs in each group
     #[arg(long, value_name = "N", default_value_t = 3)]
     pairs: usize,
@@ -32,6 +37,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    if let Some(folder) = args.save.as_ref().filter(|folder| folder.exists()) {
+        let overwrite = if args.force { Overwrite::AnyKind } else { Overwrite::Nothing };
+        for file in FILES {
+            outputs::check(&folder.join(file), TABLE_FILE, &[], overwrite)?;
+        }
+    }
     let emoji = Emoji::load()?;
     let split = Split::draw(&emoji, args.pairs, Seed(args.seed));
     let mut out = printer::out();
@@ -67,6 +78,15 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     }
     Ok(())
 }
+
+/// What --save writes.
+const FILES: [&str; 5] = [
+    "pictures.parquet",
+    "names.parquet",
+    "unseen-pictures.parquet",
+    "unseen-names.parquet",
+    "pairs.csv",
+];
 
 const SHOW: Show<'_> = Show { x: Some("glyph"), y: Some("name") };
 
@@ -295,12 +315,13 @@ fn save(emoji: &Emoji, split: &Split, folder: &Path, out: &mut dyn Write) -> Res
             bridged_io::write(&path, &Table::new(&path, columns)?)
         };
     let (glyph, name) = (("glyph", &emoji.glyph[..]), ("name", &emoji.name[..]));
-    table("pictures.parquet", &split.x, glyph, &emoji.x, false)?;
-    table("names.parquet", &split.y, name, &emoji.y, false)?;
-    table("unseen-pictures.parquet", &split.test, glyph, &emoji.x, true)?;
-    table("unseen-names.parquet", &split.test, name, &emoji.y, true)?;
+    let [pictures, names, unseen_pictures, unseen_names, pairs_file] = FILES;
+    table(pictures, &split.x, glyph, &emoji.x, false)?;
+    table(names, &split.y, name, &emoji.y, false)?;
+    table(unseen_pictures, &split.test, glyph, &emoji.x, true)?;
+    table(unseen_names, &split.test, name, &emoji.y, true)?;
     let pairs: Vec<usize> = split.pairs.iter().map(|&(x, _)| split.x[x as usize]).collect();
-    let path = folder.join("pairs.csv");
+    let path = folder.join(pairs_file);
     let columns = vec![text("picture_id", &emoji.id, &pairs), text("name_id", &emoji.id, &pairs)];
     bridged_io::write(&path, &Table::new(&path, columns)?)?;
     let f = folder.display();

@@ -1,6 +1,7 @@
 //! `bridged fit`: two pools and pairs in, a model out.
 
 use crate::bridge_view::{self, Show};
+use crate::outputs;
 use crate::pools::{self, Columns, Named, Unknown};
 use crate::printer::{self, count, plural};
 use crate::progress::Talk;
@@ -24,9 +25,12 @@ pub struct Args {
     /// The known pairs: a table of two columns, an id of x and an id of y
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
-    /// Where the model goes
+    /// Where the model goes, a .bridged file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind and under any name; an input is never written over
+    #[arg(long)]
+    force: bool,
 
     #[command(flatten)]
     settings: SettingFlags,
@@ -68,6 +72,7 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let settings = args.settings.settings()?;
+    outputs::model(&args.output, &[&args.x, &args.y, &args.pairs], args.force)?;
     let stages = talk.watch();
     let read = ReadOptions {
         pairs_x: args.pairs_x.as_deref(),
@@ -103,7 +108,10 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     talk.notes(&args.pairs, &pairs.notes);
     let (x, y) = (pools::into_pool(x), pools::into_pool(y));
     let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
-    stages.time("write", || model.save(&args.output))?;
+    stages.time("write", || match args.force {
+        true => model.save_over(&args.output),
+        false => model.save(&args.output),
+    })?;
 
     let mut out = printer::out();
     if args.json {

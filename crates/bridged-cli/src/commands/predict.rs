@@ -1,6 +1,7 @@
 //! `bridged predict`: the other side of new rows.
 
 use crate::options::{self, usage};
+use crate::outputs;
 use crate::pools::{self, Columns};
 use crate::printer::{self, plural};
 use crate::progress::Talk;
@@ -24,6 +25,9 @@ pub struct Args {
     /// Where the predictions go; the extension tells the format
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind; an input is never written over
+    #[arg(long)]
+    force: bool,
     /// Predict x from y
     #[arg(long)]
     reverse: bool,
@@ -64,6 +68,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
+    outputs::table(&args.output, &[&args.model, &args.rows], args.force)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;

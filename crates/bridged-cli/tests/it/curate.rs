@@ -475,9 +475,9 @@ fn groups_that_are_too_small_and_odd_tables_are_refused() {
     folder.fails(1, &format!("{CURATE_COCO} --text-dim 0"), &["--text-dim must be at least 1"]);
     folder.fails(2, &CURATE_COCO.replace("coco.parquet", "coco.csv"), &["coco.csv", ".parquet"]);
     folder.fails(
-        2,
+        1,
         &CURATE_COCO.replace("coco.parquet", "no/coco.parquet"),
-        &["`no`", "make it first"],
+        &["`no`", "create it first"],
     );
     folder.fails(1, &CURATE_COCO.replace("captions.json", "lost.json"), &["lost.json"]);
     folder.write("images.csv", "id,v\na,\"[1, 2, 3]\"\nb,\"[1, 2]\"\n");

@@ -7,11 +7,14 @@ mod curate;
 mod determinism;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(all(target_os = "linux", feature = "encode", feature = "lab"))]
+mod faults;
 mod journey;
 #[cfg(feature = "lab")]
 mod lab;
 mod manners;
 mod output;
+mod outputs;
 #[cfg(feature = "lab")]
 mod settings;
 mod support;

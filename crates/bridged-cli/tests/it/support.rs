@@ -58,10 +58,19 @@ impl Folder {
 
     /// Runs the binary in the folder; arguments are split at spaces.
     pub fn run(&self, arguments: &str) -> Outcome {
-        run(
-            Command::new(env!("CARGO_BIN_EXE_bridged")).args(arguments.split(' ')),
-            self.folder.path(),
-        )
+        run(&mut self.command(arguments), self.folder.path())
+    }
+
+    /// As [`Self::run`], with variables in its environment.
+    pub fn run_with(&self, arguments: &str, environment: &[(&str, &Path)]) -> Outcome {
+        run(self.command(arguments).envs(environment.iter().copied()), self.folder.path())
+    }
+
+    /// The binary, to be run in the folder; arguments are split at spaces.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bridged"));
+        command.args(arguments.split(' ')).current_dir(self.folder.path()).env("NO_COLOR", "1");
+        command
     }
 
     /// Runs a shell line in the folder with the binary as `$BRIDGED`.

@@ -1,5 +1,6 @@
 //! The page as one HTML file that needs no network.
 
+use super::MADE_BY;
 use super::page::{Figure, Section, Table, TableCell};
 use super::svg::escape;
 use std::fmt::Write;
@@ -16,6 +17,7 @@ pub fn page(title: &str, sections: &[Section]) -> String {
     let _ = write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"generator\" content=\"{MADE_BY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n\
          <style>\n{style}</style>\n</head>\n<body>\n\

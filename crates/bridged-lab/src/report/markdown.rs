@@ -1,6 +1,7 @@
 //! The tables of the page as Markdown. Names of data sets, methods and groups come from files: what Markdown or HTML
 //! would give a meaning to is escaped.
 
+use super::MADE_BY;
 use super::page::{Section, Table};
 use std::fmt::Write;
 
@@ -15,6 +16,7 @@ pub fn page(title: &str, sections: &[Section]) -> String {
             }
         }
     }
+    let _ = write!(out, "\n<!-- {MADE_BY} -->\n");
     out
 }
 

@@ -20,8 +20,24 @@ mod sections;
 mod svg;
 
 use crate::{LabError, Results};
+use bridged::files::Kind;
 use data::ReportData;
 use page::Section;
+
+/// What every page says of itself, so that it can be told from a file of the user.
+const MADE_BY: &str = "bridged lab report";
+
+/// The kind of file that a report is written to.
+pub const REPORT_FILE: Kind = Kind {
+    name: "a page that `bridged lab report` wrote",
+    extension: None,
+    holds: |path| {
+        let html = format!("<meta name=\"generator\" content=\"{MADE_BY}\">");
+        let markdown = format!("\n<!-- {MADE_BY} -->\n");
+        let text = std::fs::read_to_string(path);
+        text.is_ok_and(|text| text.contains(&html) || text.ends_with(&markdown))
+    },
+};
 
 /// What is shown, before it is HTML or Markdown.
 #[derive(Clone, Debug)]

@@ -305,10 +305,13 @@ class BridgedClustering(Runs, BaseEstimator):
         check_is_fitted(self)
         return json.loads(self._model.describe())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, the same as the command's; it appears whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file, the same as the command's; it appears whole or not at all.
+
+        An existing model is replaced. Any other file raises ``FileExistsError`` unless ``force`` is true.
+        """
         check_is_fitted(self)
-        self._model.save(os.fspath(path), self._host())
+        self._model.save(os.fspath(path), force, self._host())
 
     @property
     def bridge_(self) -> Bridge:

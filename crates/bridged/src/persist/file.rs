@@ -23,7 +23,7 @@ pub(super) struct ModelBytes {
 enum Source {
     // The file stays open: a model that is replaced on the disk is still the one that was opened.
     File { file: Mutex<File>, path: PathBuf },
-    Memory { bytes: Vec<u8>, path: PathBuf },
+    Memory { bytes: Arc<Vec<u8>>, path: PathBuf },
 }
 
 impl Source {
@@ -64,6 +64,12 @@ impl ModelBytes {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_path_buf(), source };
         let file = File::open(path).map_err(io)?;
+        Self::of_file(file, path)
+    }
+
+    /// Reads the header of an open file; `path` is named in errors.
+    pub fn of_file(file: File, path: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { path: path.to_path_buf(), source };
         let about = file.metadata().map_err(io)?;
         if about.is_dir() {
             return Err(io(std::io::Error::other("is a directory; name a file in it")));
@@ -73,9 +79,9 @@ impl ModelBytes {
     }
 
     /// The bytes of a file in memory.
-    pub fn in_memory(bytes: &[u8], path: &Path) -> Result<Self, Problem> {
+    pub fn in_memory(bytes: Arc<Vec<u8>>, path: &Path) -> Result<Self, Problem> {
         let length = bytes.len() as u64;
-        Self::new(Source::Memory { bytes: bytes.to_vec(), path: path.to_path_buf() }, length)
+        Self::new(Source::Memory { bytes, path: path.to_path_buf() }, length)
     }
 
     fn new(source: Source, total: u64) -> Result<Self, Problem> {
@@ -124,6 +130,17 @@ impl ModelBytes {
     /// Its bytes.
     pub fn read(&self, array: &Array) -> Result<Vec<u8>, std::io::Error> {
         self.source.read(array.start, array.length)
+    }
+
+    /// The CRC-32 of its bytes, of which few are in memory at a time.
+    pub fn checksum(&self, array: &Array) -> Result<u32, std::io::Error> {
+        const PIECE: u64 = 1 << 20;
+        let mut hasher = crc32fast::Hasher::new();
+        for from in (0..array.length).step_by(PIECE as usize) {
+            let length = PIECE.min(array.length - from);
+            hasher.update(&self.source.read(array.start + from, length)?);
+        }
+        Ok(hasher.finalize())
     }
 
     /// The name of the file, for errors.

@@ -21,8 +21,8 @@
 //! | `regressor.rs` | one direction |
 //! | `earlier.rs` | what versions 1 and 2 kept in the header instead |
 //!
-//! Writing goes to a temporary file beside the target, which is renamed at the end: a crash leaves
-//! the old model or none. Reading checks the version, the checksums, every shape, every index and
+//! Writing goes to a temporary file beside the target, which is read back and then renamed: a crash
+//! leaves the old model or none, and what cannot be read never takes a model's place. Reading checks the version, the checksums, every shape, every index and
 //! that numbers are finite, and answers a damaged file with an error. The rows of the pools stay in
 //! the file until they are asked for.
 
@@ -36,6 +36,7 @@ mod write;
 
 use crate::bridge::{PairVote, Votes};
 use crate::cluster::Memberships;
+use crate::files::{Kind, Output, Overwrite, Replacement};
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
 use crate::side::Side;
@@ -48,7 +49,8 @@ use serde::{Deserialize, Serialize};
 use side::SideHeader;
 use std::collections::BTreeMap;
 use std::path::Path;
-use write::Writer;
+use std::sync::Arc;
+use write::{Layout, Writer};
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -70,6 +72,9 @@ struct Header {
     checksums: BTreeMap<String, u32>,
 }
 
+/// What holds a number that is not finite, if no array does.
+const IN_HEADER: &str = "its header";
+
 /// What is read first: a newer file may not have the rest.
 #[derive(Deserialize)]
 struct VersionOnly {
@@ -83,17 +88,79 @@ struct ChecksumsOnly {
     checksums: BTreeMap<String, u32>,
 }
 
+/// The kind of file that [`BridgedModel::save`] writes.
+pub const MODEL_FILE: Kind =
+    Kind { name: "a bridged model", extension: Some("bridged"), holds: is_model };
+
+/// Whether a file begins as a model of any version does.
+fn is_model(path: &Path) -> bool {
+    ModelBytes::open(path).is_ok_and(|bytes| bytes.header().is_ok())
+}
+
 impl BridgedModel {
-    /// Writes the model; the file appears whole or not at all.
+    /// Writes the model; the file appears whole or not at all, and only after it was read back.
+    ///
+    /// An existing file is replaced if it is a model; see [`save_over`](Self::save_over).
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let (writer, header) = self.collect()?;
-        writer.finish(path, &header)
+        let named = Kind { extension: None, ..MODEL_FILE };
+        Output::check::<&Path>(path, named, &[], Overwrite::SameKind)?;
+        self.save_over(path)
+    }
+
+    /// As [`save`](Self::save), whatever file is there.
+    pub fn save_over(&self, path: &Path) -> Result<(), Error> {
+        let layout = self.layout()?;
+        let mut replacement = Replacement::begin(path)?;
+        replacement.write(|sink| Ok(layout.write(sink)?))?;
+        if let Some(written) = replacement.written() {
+            let written = written.map_err(|source| Error::Io { path: path.into(), source })?;
+            self.check_read_back(ModelBytes::of_file(written, path)?)?;
+        }
+        Ok(replacement.finish()?)
     }
 
     /// The bytes that [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let layout = self.layout()?;
+        let mut bytes = Vec::with_capacity(layout.len());
+        layout.write(&mut bytes).map_err(|e| Error::NotReadBack { reason: e.to_string() })?;
+        let path = Path::new("memory");
+        let bytes = Arc::new(bytes);
+        let read = ModelBytes::in_memory(Arc::clone(&bytes), path);
+        self.check_read_back(read.map_err(|problem| problem.of(path))?)?;
+        Ok(Arc::unwrap_or_clone(bytes))
+    }
+
+    /// The file in parts, if everything in it is finite.
+    fn layout(&self) -> Result<Layout<'_>, Error> {
         let (writer, header) = self.collect()?;
-        writer.bytes(&header)
+        if let Some(name) = writer.not_finite() {
+            return Err(Error::ModelNotFinite { what: format!("`{name}`") });
+        }
+        // JSON has neither NaN nor infinity: null stands for them, which is no number.
+        if serde_json::from_str::<Header>(&header).is_err() {
+            return Err(Error::ModelNotFinite { what: IN_HEADER.to_string() });
+        }
+        writer.layout(&header).map_err(|reason| Error::NotReadBack { reason })
+    }
+
+    /// Whether what was written is this model: every array by its checksum, all but the rows of the
+    /// pools also by what is read from them.
+    fn check_read_back(&self, bytes: ModelBytes) -> Result<(), Error> {
+        let reason = |problem: Problem| match problem {
+            Problem::Newer(version) => format!("it has version {version}"),
+            Problem::Damaged(reason) => reason,
+            Problem::Io(error) => error.to_string(),
+        };
+        let refuse = |problem| Error::NotReadBack { reason: reason(problem) };
+        check_all(&bytes).map_err(refuse)?;
+        let mut read = parse(bytes).map_err(refuse)?;
+        (read.x.rows, read.y.rows) = (self.x.rows.clone(), self.y.rows.clone());
+        // Every array is as it was by now. Where a number may be absent, null is read as that.
+        match read == *self {
+            true => Ok(()),
+            false => Err(Error::ModelNotFinite { what: IN_HEADER.to_string() }),
+        }
     }
 
     /// The arrays and the header of the file.
@@ -139,7 +206,7 @@ impl BridgedModel {
 
     /// Reads a model from memory; `path` is named in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, Error> {
-        let model = ModelBytes::in_memory(bytes, path).and_then(parse);
+        let model = ModelBytes::in_memory(Arc::new(bytes.to_vec()), path).and_then(parse);
         let model = model.map_err(|problem| problem.of(path))?;
         // The bytes are gone after this call.
         for side in [&model.x, &model.y] {
@@ -173,6 +240,20 @@ impl From<String> for Problem {
     fn from(reason: String) -> Self {
         Problem::Damaged(reason)
     }
+}
+
+/// Checks every array of a file of this version by its checksum.
+fn check_all(bytes: &ModelBytes) -> Result<(), Problem> {
+    checksum::check_header(bytes.raw_header())?;
+    let text = bytes.header()?;
+    let ChecksumsOnly { checksums } =
+        serde_json::from_str(text).map_err(|e| format!("its header cannot be read ({e})"))?;
+    for (name, expected) in checksums {
+        if bytes.checksum(&bytes.array(&name)?).map_err(Problem::Io)? != expected {
+            return Err(format!("`{name}` does not match its checksum").into());
+        }
+    }
+    Ok(())
 }
 
 fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
@@ -239,4 +320,47 @@ fn read_votes(
         votes.y_members = members("votes.y_members", y.k(), of_y)?;
     }
     Ok((pairs, votes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BridgedClustering, Problem};
+    use bridged_math::{Matrix, Silent};
+
+    fn model() -> BridgedModel {
+        let x = Matrix::from_fn(30, 2, |i, j| if i < 15 { 0.0 } else { 9.0 } + (i % 3 + j) as f32);
+        let pairs = [(0, 0), (7, 3), (20, 21), (29, 29)];
+        let problem = Problem::new(x.view(), x.view(), &pairs);
+        BridgedClustering::with_k(2).fit(problem, Seed(0), &Silent).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_finite_is_never_written_and_the_older_model_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.bridged");
+        model().save(&path).unwrap();
+        let older = std::fs::read(&path).unwrap();
+        type Spoil = fn(&mut BridgedModel);
+        let spoils: [(&str, Spoil); 7] = [
+            ("`x.values`", |m| m.x.values.row_mut(1)[0] = f32::INFINITY),
+            ("`y.radii`", |m| m.y.radii[0] = f64::NAN),
+            ("`forward.links.weights`", |m| m.forward.bridge.links[0].targets[0].weight = f64::NAN),
+            ("header", |m| m.x.clustering.inertia = f64::INFINITY),
+            ("header", |m| m.forward.alpha = f64::NAN),
+            ("header", |m| m.forward.bridge.reliability = Some(f64::NAN)),
+            ("header", |m| m.x.separation.ratio = Some(f64::INFINITY)),
+        ];
+        for (what, spoil) in spoils {
+            let mut spoiled = model();
+            spoil(&mut spoiled);
+            for error in [spoiled.save(&path).unwrap_err(), spoiled.to_bytes().unwrap_err()] {
+                let said = error.to_string();
+                assert!(said.starts_with("the model cannot be kept: "), "{what}: {said}");
+                assert!(said.contains(what), "{what}: {said}");
+            }
+            assert_eq!(std::fs::read(&path).unwrap(), older, "{what}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{what}");
+        }
+    }
 }

@@ -1,14 +1,15 @@
-//! Collects named arrays and writes them as one safetensors file.
+//! Collects named arrays and lays them out as one safetensors file.
 
 use super::checksum::seal_header;
-use crate::Error;
 use bridged_math::Matrix;
 use safetensors::Dtype;
-use safetensors::tensor::{View, serialize, serialize_to_file};
+use safetensors::tensor::{Metadata, TensorInfo};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::Write;
+
+/// The longest header, in bytes, that every reader of safetensors accepts.
+const LONGEST_HEADER: usize = 100_000_000;
 
 /// Arrays on their way into a file.
 #[derive(Default)]
@@ -22,21 +23,14 @@ struct Tensor<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-impl View for &Tensor<'_> {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes.len()
+impl Tensor<'_> {
+    fn is_finite(&self) -> bool {
+        let bytes = &self.bytes;
+        match self.dtype {
+            Dtype::F32 => bytes.as_chunks().0.iter().all(|v| f32::from_le_bytes(*v).is_finite()),
+            Dtype::F64 => bytes.as_chunks().0.iter().all(|v| f64::from_le_bytes(*v).is_finite()),
+            _ => true,
+        }
     }
 }
 
@@ -88,68 +82,55 @@ impl<'a> Writer<'a> {
         self.tensors.push((name.to_string(), Tensor { dtype, shape: shape.to_vec(), bytes }));
     }
 
-    /// The file in memory.
-    pub fn bytes(self, header: &str) -> Result<Vec<u8>, Error> {
-        let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
-        let mut bytes = serialize(tensors, Some(metadata(header))).map_err(|e| Error::Io {
-            path: "memory".into(),
-            source: std::io::Error::other(e.to_string()),
-        })?;
-        let header = 8 + length_of_header(&bytes);
-        seal_header(&mut bytes[..header]);
-        Ok(bytes)
+    /// The first array that holds a number that is not finite.
+    pub fn not_finite(&self) -> Option<&str> {
+        let found = self.tensors.iter().find(|(_, tensor)| !tensor.is_finite());
+        found.map(|(name, _)| name.as_str())
     }
 
-    /// Writes a temporary file beside `path` and renames it.
-    pub fn finish(self, path: &Path, header: &str) -> Result<(), Error> {
-        let io = |source| Error::Io { path: path.to_path_buf(), source };
-        if path.is_dir() {
-            return Err(io(std::io::Error::other("is a directory; name a file in it")));
+    /// The file, ready to be written.
+    pub fn layout(mut self, header: &str) -> Result<Layout<'a>, String> {
+        // As the safetensors crate orders them: wide types first, so that each array is aligned.
+        self.tensors.sort_by(|(a, left), (b, right)| right.dtype.cmp(&left.dtype).then(a.cmp(b)));
+        let mut end = 0;
+        let infos = self.tensors.iter().map(|(name, tensor)| {
+            let start = end;
+            end += tensor.bytes.len();
+            let (dtype, shape) = (tensor.dtype, tensor.shape.clone());
+            (name.clone(), TensorInfo { dtype, shape, data_offsets: (start, end) })
+        });
+        let metadata = Metadata::new(Some(metadata(header)), infos.collect());
+        let metadata = metadata.map_err(|e| e.to_string())?;
+        let mut text = serde_json::to_vec(&metadata).map_err(|e| e.to_string())?;
+        text.resize(text.len().next_multiple_of(8), b' ');
+        if text.len() > LONGEST_HEADER {
+            let most = LONGEST_HEADER / 1_000_000;
+            return Err(format!("its header would be larger than {most} MB"));
         }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".bridged-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // A model is not a secret: whoever may read a new file here may read it.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let temporary = builder.tempfile_in(folder).map_err(io)?;
-        let tensors = self.tensors.iter().map(|(name, tensor)| (name, tensor));
-        serialize_to_file(tensors, Some(metadata(header)), temporary.path()).map_err(
-            |e| match e {
-                safetensors::SafeTensorError::IoError(e) => io(e),
-                other => io(std::io::Error::other(other.to_string())),
-            },
-        )?;
-        // The serialiser has put a file of its own at that path, private and not yet on the disk.
-        let permissions = temporary.as_file().metadata().map_err(io)?.permissions();
-        std::fs::set_permissions(temporary.path(), permissions).map_err(io)?;
-        seal_file(temporary.path()).map_err(io)?;
-        temporary.persist(path).map_err(|e| io(e.error))?;
-        Ok(())
+        let mut header = (text.len() as u64).to_le_bytes().to_vec();
+        header.extend(text);
+        seal_header(&mut header);
+        Ok(Layout { header, tensors: self.tensors })
     }
 }
 
-/// Writes the checksum of a file's header into it, and the file to the disk.
-fn seal_file(path: &Path) -> std::io::Result<()> {
-    let mut file = std::fs::File::options().read(true).write(true).open(path)?;
-    let mut header = vec![0; 8];
-    file.read_exact(&mut header)?;
-    header.resize(8 + length_of_header(&header), 0);
-    file.read_exact(&mut header[8..])?;
-    seal_header(&mut header);
-    file.seek(SeekFrom::Start(0))?;
-    file.write_all(&header)?;
-    file.sync_all()
+/// The bytes of a file, one part after the other.
+pub(super) struct Layout<'a> {
+    header: Vec<u8>,
+    tensors: Vec<(String, Tensor<'a>)>,
 }
 
-fn length_of_header(bytes: &[u8]) -> usize {
-    u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize
+impl Layout<'_> {
+    /// Writes the file.
+    pub fn write(&self, sink: &mut dyn Write) -> std::io::Result<()> {
+        sink.write_all(&self.header)?;
+        self.tensors.iter().try_for_each(|(_, tensor)| sink.write_all(&tensor.bytes))
+    }
+
+    /// The length of the file.
+    pub fn len(&self) -> usize {
+        self.header.len() + self.tensors.iter().map(|(_, t)| t.bytes.len()).sum::<usize>()
+    }
 }
 
 /// A map of one key: the order of its keys cannot vary.

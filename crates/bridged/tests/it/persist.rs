@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use bridged::bridge::BridgeSpec;
+use bridged::files::FileError;
 use bridged::scale::Scale;
 use bridged::synth::{Mixture, Pairs};
 use bridged::{
@@ -137,13 +138,76 @@ fn every_bridge_and_seed_survives_the_file() {
 fn saving_replaces_a_model_and_leaves_no_other_file_behind() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("m.bridged");
-    fs::write(&path, "an older file").unwrap();
-    let model = rich_model("kmeans", Scale::None);
+    let (older, model) = (rich_model("gmm", Scale::None), rich_model("kmeans", Scale::None));
+    older.save(&path).unwrap();
     model.save(&path).unwrap();
     assert!(BridgedModel::load(&path).unwrap() == model);
     let files: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(files, ["m.bridged"]);
+}
+
+#[test]
+fn a_file_that_is_no_model_is_only_saved_over_when_asked() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("thesis.bridged");
+    let model = rich_model("kmeans", Scale::None);
+    fs::write(&path, "a file of the user").unwrap();
+    let error = model.save(&path).unwrap_err();
+    assert!(matches!(error, Error::File(FileError::OtherKind { .. })), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a file of the user");
+    model.save_over(&path).unwrap();
+    assert!(BridgedModel::load(&path).unwrap() == model);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_follows_a_link_and_keeps_the_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let (real, link) = (folder.path().join("real.bridged"), folder.path().join("m.bridged"));
+    let model = rich_model("kmeans", Scale::None);
+    rich_model("gmm", Scale::None).save(&real).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    model.save(&link).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(BridgedModel::load(&real).unwrap() == model);
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_can_be_written_to_a_device_which_stays_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let model = rich_model("kmeans", Scale::None);
+    model.save(Path::new("/dev/null")).unwrap();
+    let error = model.save(Path::new("/dev/full")).unwrap_err().to_string();
+    assert!(error.contains("No space left"), "{error}");
+    for device in ["/dev/null", "/dev/full"] {
+        assert!(fs::metadata(device).unwrap().file_type().is_char_device());
+    }
+}
+
+#[test]
+fn a_model_of_a_thousand_clusters_has_a_small_header() {
+    let rows = |n: usize| Matrix::from_fn(n, 2, |i, j| (i * 7 + j * (i % 13)) as f32);
+    let (x, y) = (rows(1100), rows(1200));
+    let pairs: Vec<(u32, u32)> = (0..12).map(|i| (90 * i, 80 * i)).collect();
+    let mut method = both(spec("kmeans", 1000));
+    let once = [("restarts", serde_json::json!(1)), ("max_iter", serde_json::json!(2))];
+    for side in [&mut method.x, &mut method.y] {
+        side.cluster = with_fields(&side.cluster, &once).unwrap();
+    }
+    method.bridge = BridgeSpec::named("posterior").unwrap();
+    let problem = Problem::new(x.view(), y.view(), &pairs);
+    let model = method.fit(problem, Seed(0), &Silent).unwrap();
+    let bytes = saved(&model);
+    let targets: usize =
+        model.regressor(Direction::Forward).bridge().links.iter().map(|l| l.targets.len()).sum();
+    assert!(targets > 100_000, "{targets} links are there, to be kept");
+    assert!(header_length(&bytes) < 20_000, "{}", header_length(&bytes));
+    assert!(load(&bytes).unwrap() == model);
 }
 
 #[cfg(unix)]
@@ -164,7 +228,7 @@ fn a_missing_folder_or_a_directory_is_said_and_nothing_is_left_behind() {
     let model = rich_model("kmeans", Scale::None);
     let missing = folder.path().join("nowhere").join("m.bridged");
     let error = model.save(&missing).unwrap_err();
-    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert!(matches!(error, Error::File(FileError::NoParent { .. })), "{error}");
     assert!(error.to_string().contains("nowhere"), "{error}");
 
     let directory = folder.path().join("d");

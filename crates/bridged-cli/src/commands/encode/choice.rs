@@ -84,6 +84,11 @@ impl<K: Kind> Choice<K> {
         K::construct(&self.entry.reads).expect("clap accepts encoders of this kind only")
     }
 
+    /// Whether the encoder learns a vocabulary, which is kept beside the output.
+    pub fn learns(&self) -> bool {
+        matches!(self.construct(), Construct::Vocabulary { .. }) && self.weights.is_none()
+    }
+
     /// The options, after a look at whether the encoder has them.
     pub fn settings(&self) -> Result<Settings> {
         let has = |name: &str| self.entry.options.iter().any(|option| option.name == name);

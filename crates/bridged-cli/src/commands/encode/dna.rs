@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    make_room(&args.common)?;
+    make_room(&args.common, &args.choice, &args.sequences)?;
     let text = Some(Carried { column: "sequence", text: String::as_str });
     let asked = args.choice.asked();
     let task = Task { common: &args.common, what: "sequence", block: BLOCK, text, asked };

@@ -113,18 +113,19 @@ where
                 return Err(refuse(choice.entry.name, "weights"));
             }
             let encoder = make(&settings)?;
-            work(task, read()?, encoder.as_ref(), talk)
+            work(task, read()?, encoder.as_ref(), || Ok(()), talk)
         }
         Construct::Pretrained { weights, open } => {
             let path = choice.needed_weights(weights)?;
             let source = read()?;
-            work(task, source, open(&settings, path)?.as_ref(), talk)
+            work(task, source, open(&settings, path)?.as_ref(), || Ok(()), talk)
         }
         Construct::Vocabulary { fit, make } => {
             let source = read()?;
             if let Some(path) = &choice.weights {
                 choice.refuse_given("a vocabulary that was learned before", |_| true)?;
-                return work(task, source, make(vocabulary::read(path)?).as_ref(), talk);
+                let encoder = make(vocabulary::read(path)?);
+                return work(task, source, encoder.as_ref(), || Ok(()), talk);
             }
             let from = source.path.clone();
             let items = source.load()?;
@@ -134,16 +135,21 @@ where
                 EncodeError::TooManyColumns { reason } => usage(reason),
                 error => anyhow::Error::new(error).context(format!("`{}`", from.display())),
             })?;
-            let path = task.common.output.with_extension("vocabulary.parquet");
-            vocabulary::write(&vocabulary, &path)?;
-            if !talk.quiet {
-                printer::say(&format!(
-                    "{} words, kept in {}: give it as --weights for new items",
-                    count(vocabulary.terms.len()),
-                    path.display()
-                ));
-            }
-            work(task, Source::in_memory(&from, items), make(vocabulary).as_ref(), talk)
+            let path = vocabulary::path_for(&task.common.output);
+            let encoder = make(vocabulary.clone());
+            // Beside the vectors of another command it would be wrong: first this one has the output.
+            let keep = || -> Result<()> {
+                vocabulary::write(&vocabulary, &path)?;
+                if !talk.quiet {
+                    printer::say(&format!(
+                        "{} words, kept in {}: give it as --weights for new items",
+                        count(vocabulary.terms.len()),
+                        path.display()
+                    ));
+                }
+                Ok(())
+            };
+            work(task, Source::in_memory(&from, items), encoder.as_ref(), keep, talk)
         }
     }
 }

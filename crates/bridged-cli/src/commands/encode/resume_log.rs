@@ -9,10 +9,11 @@
 //! Blocks are only appended. One that a crash cut off is known by its length or its check, and is dropped when
 //! the work goes on.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use bridged::files::{self, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,43 @@ struct Head {
     check: u32,
 }
 
+/// The kind of file that this is.
+pub const FILE: Kind = Kind {
+    name: "the log of a `bridged encode` that was stopped",
+    extension: None,
+    holds: |path| {
+        let mut line = Vec::new();
+        let read = File::open(path).and_then(|f| BufReader::new(f).read_until(b'\n', &mut line));
+        read.is_ok() && begins_log(&line)
+    },
+};
+
+/// Whether a file that begins with this line is a log, be it that the line was cut off.
+fn begins_log(line: &[u8]) -> bool {
+    match line.ends_with(b"\n") {
+        true => {
+            let begun = serde_json::from_slice::<Value>(line);
+            begun.is_ok_and(|begun| begun.get(KEY).is_some())
+        }
+        false => {
+            let start = &line[..line.len().min(2)];
+            line.len() < 1 << 16 && b"{\"".starts_with(start)
+        }
+    }
+}
+
+/// The key that every log begins with.
+const KEY: &str = "bridged encode";
+
+/// From where to encode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// From the first item.
+    Anew,
+    /// After the items that are in the log.
+    WhereItStopped,
+}
+
 /// The open file, locked.
 pub struct ResumeLog {
     path: PathBuf,
@@ -60,25 +98,30 @@ impl ResumeLog {
     }
 
     /// Begins the work, or goes on with it: the ids of the items that are done come with it.
-    pub fn open(output: &Path, asked: &Value) -> Result<(Self, Vec<String>)> {
+    pub fn open(output: &Path, asked: &Value, begin: Begin) -> Result<(Self, Vec<String>)> {
         let path = Self::path_for(output);
         let failed = || format!("`{}` cannot be written", path.display());
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = file.with_context(failed)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                bail!("`{}` is being written by another `bridged encode`", path.display())
+        let mut file = loop {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+            let file = file.with_context(failed)?;
+            let locked = files::lock_open_file(&file, &path);
+            let another =
+                || format!("`{}` is being written by another `bridged encode`", path.display());
+            // Whoever had it may have ended, and removed it, before it was locked here.
+            if locked.map_err(|_| anyhow!(another()))? {
+                break file;
             }
-            // A file system without locks is no reason to stop.
-            Err(TryLockError::Error(_)) | Ok(()) => {}
-        }
+        };
         let mut reader = BufReader::new(&file);
         let mut line = Vec::new();
         reader.read_until(b'\n', &mut line).with_context(failed)?;
+        if !begins_log(&line) {
+            bail!("`{}` is not {}; move it away", path.display(), FILE.name);
+        }
         let mut done = Vec::new();
         let end = match serde_json::from_slice::<Value>(&line) {
-            Ok(begun) if line.ends_with(b"\n") => {
+            Ok(begun) if line.ends_with(b"\n") && begin == Begin::WhereItStopped => {
                 if let Some(reason) = difference(&begun, asked) {
                     bail!(
                         "`{}` was begun by another command: {reason}; finish it with that command, or begin anew with --force",
@@ -176,8 +219,8 @@ mod tests {
     fn wherever_it_is_cut_the_whole_blocks_stay_and_the_work_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("x.parquet");
-        let asked = json!({"encoder": "kmer", "k": 5});
-        let (mut log, done) = ResumeLog::open(&output, &asked).unwrap();
+        let asked = json!({KEY: 1, "encoder": "kmer", "k": 5});
+        let (mut log, done) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
         assert!(done.is_empty());
         log.append(block(0)).unwrap();
         log.append(block(3)).unwrap();
@@ -186,7 +229,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let (mut log, done) = ResumeLog::open(&output, &asked).unwrap();
+            let (mut log, done) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
             assert!(done.len() % 3 == 0 && (cut < whole.len() || done.len() == 6), "{cut}");
             for first in (done.len()..6).step_by(3) {
                 log.append(block(first)).unwrap();
@@ -194,7 +237,7 @@ mod tests {
             drop(log);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "{cut}");
         }
-        let (log, _) = ResumeLog::open(&output, &asked).unwrap();
+        let (log, _) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
         let blocks: Vec<Block> = log.blocks().unwrap().map(Result::unwrap).collect();
         assert_eq!(blocks, [block(0), block(3)]);
         assert_eq!(blocks[0].encoded().collect::<Vec<_>>(), ["0", "2"]);
@@ -204,14 +247,55 @@ mod tests {
     fn another_command_and_a_second_one_at_the_same_time_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("x.parquet");
-        let (log, _) = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 5})).unwrap();
-        let error = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 5})).err().unwrap();
+        let (log, _) = ResumeLog::open(
+            &output,
+            &json!({KEY: 1, "encoder": "kmer", "k": 5}),
+            Begin::WhereItStopped,
+        )
+        .unwrap();
+        let error = ResumeLog::open(
+            &output,
+            &json!({KEY: 1, "encoder": "kmer", "k": 5}),
+            Begin::WhereItStopped,
+        )
+        .err()
+        .unwrap();
         assert!(
             error.to_string().ends_with("is being written by another `bridged encode`"),
             "{error}"
         );
         drop(log);
-        let error = ResumeLog::open(&output, &json!({"encoder": "kmer", "k": 6})).err().unwrap();
+        let error = ResumeLog::open(
+            &output,
+            &json!({KEY: 1, "encoder": "kmer", "k": 6}),
+            Begin::WhereItStopped,
+        )
+        .err()
+        .unwrap();
         assert!(error.to_string().contains("`k` was 5 and is 6"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_left_alone_and_begun_work_only_begun_anew_when_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("x.parquet");
+        let path = ResumeLog::path_for(&output);
+        let asked = json!({KEY: 1, "encoder": "kmer", "k": 5});
+        for content in ["half of a download", "{\"a\": 1}\n", "\n"] {
+            std::fs::write(&path, content).unwrap();
+            for begin in [Begin::Anew, Begin::WhereItStopped] {
+                assert!(ResumeLog::open(&output, &asked, begin).is_err(), "{content}");
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+            assert!(!(FILE.holds)(&path));
+        }
+        std::fs::remove_file(&path).unwrap();
+        let (mut log, _) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
+        log.append(block(0)).unwrap();
+        assert!(ResumeLog::open(&output, &asked, Begin::Anew).is_err(), "it is being written");
+        drop(log);
+        assert!((FILE.holds)(&path));
+        let (log, done) = ResumeLog::open(&output, &asked, Begin::Anew).unwrap();
+        assert!(done.is_empty() && log.blocks().unwrap().next().is_none());
     }
 }

@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    make_room(&args.common)?;
+    make_room(&args.common, &args.choice, &args.texts)?;
     let text = Some(Carried { column: "text", text: String::as_str });
     let asked = args.choice.asked();
     let task = Task { common: &args.common, what: "text", block: BLOCK, text, asked };

@@ -1,9 +1,19 @@
 //! A vocabulary as a table, so that items of a later run get the same columns.
 
 use anyhow::{Context, Result, bail};
+use bridged::files::Kind;
 use bridged_encode::tfidf::Vocabulary;
 use bridged_io::{Column, ColumnData, Table};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The kind of file that [`write`] writes.
+pub const FILE: Kind =
+    Kind { name: "a vocabulary", extension: None, holds: |path| read(path).is_ok() };
+
+/// Where the vocabulary that an output was made with is kept.
+pub fn path_for(output: &Path) -> PathBuf {
+    output.with_extension("vocabulary.parquet")
+}
 
 pub fn write(vocabulary: &Vocabulary, path: &Path) -> Result<()> {
     let terms = vocabulary.terms.iter().cloned().map(Some).collect();

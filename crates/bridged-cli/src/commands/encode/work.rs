@@ -4,12 +4,16 @@
 //! are in memory, however many items there are.
 
 use super::Common;
-use super::resume_log::{Block, ResumeLog};
+use super::choice::{Choice, Kind};
+use super::resume_log::{self, Begin, Block, ResumeLog};
 use super::sources::{Item, Source};
+use super::vocabulary;
 use crate::options::usage;
+use crate::outputs;
 use crate::printer::{self, count, number, plural};
 use crate::progress::{Kept, Talk};
 use anyhow::{Context, Result, bail};
+use bridged::files::{self, Overwrite};
 use bridged_encode::{Encoder, ItemError};
 use bridged_io::{Column, ColumnData, Table, TableError};
 use bridged_math::{Matrix, Stage};
@@ -45,24 +49,41 @@ struct Loaded<T> {
     content: Result<T, ItemError>,
 }
 
-/// Makes room for the output, or refuses: said before anything is read or written.
-pub fn make_room(common: &Common) -> Result<()> {
+/// Whether all files of the output can be written: said before anything is read.
+pub fn make_room<K: Kind>(common: &Common, choice: &Choice<K>, source: &Path) -> Result<()> {
     let (output, part) = (&common.output, ResumeLog::path_for(&common.output));
-    if common.force {
-        return [&part, &failed_path(output)].into_iter().try_for_each(remove);
+    let mut inputs = vec![source];
+    inputs.extend(choice.weights.as_deref());
+    outputs::beside(&part, resume_log::FILE, &inputs)?;
+    outputs::beside(&failed_path(output), FAILED_FILE, &inputs)?;
+    if choice.learns() {
+        outputs::beside(&vocabulary::path_for(output), vocabulary::FILE, &inputs)?;
     }
-    if output.exists() && !part.exists() {
-        let output = output.display();
-        return Err(usage(format!("`{output}` is there already; --force makes it anew")));
-    }
-    Ok(())
+    let overwrite = match (common.force, part.exists()) {
+        (true, _) => Overwrite::AnyKind,
+        (false, true) => Overwrite::SameKind, // an earlier run was allowed to
+        (false, false) => Overwrite::Nothing,
+    };
+    outputs::check(output, bridged_io::TABLE_FILE, &inputs, overwrite)
 }
 
-/// Encodes a source into the output, from where an earlier run stopped.
+/// The list of items without a vector.
+const FAILED_FILE: files::Kind = files::Kind {
+    name: "a list of items that could not be encoded",
+    extension: None,
+    holds: |path| {
+        let columns = |t: Table| t.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+        bridged_io::read(path).is_ok_and(|table| columns(table) == ["id", "reason"])
+    },
+};
+
+/// Encodes a source into the output, from where an earlier run stopped. `keep` writes what is kept beside
+/// the output, once it is clear that no other command is making it.
 pub fn work<T, I: ?Sized>(
     task: Task<'_, T>,
     source: Source<T>,
     encoder: &dyn Encoder<I>,
+    keep: impl FnOnce() -> Result<()>,
     talk: &Talk,
 ) -> Result<()>
 where
@@ -76,7 +97,12 @@ where
         .as_object_mut()
         .expect("made above")
         .extend(task.asked.as_object().cloned().unwrap_or_default());
-    let (mut log, done) = ResumeLog::open(output, &asked)?;
+    let begin = if task.common.force { Begin::Anew } else { Begin::WhereItStopped };
+    let (mut log, done) = ResumeLog::open(output, &asked, begin)?;
+    if begin == Begin::Anew {
+        remove(&failed_path(output))?;
+    }
+    keep()?;
     let mut items = source.items;
     for (at, id) in done.iter().enumerate() {
         let now = items.next().transpose()?.map(|item| item.id);

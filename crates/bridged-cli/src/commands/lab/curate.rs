@@ -2,6 +2,7 @@
 
 use crate::examples;
 use crate::options::usage;
+use crate::outputs;
 use crate::pools::{self, Columns};
 use crate::printer::{self, Align, Grid, bold, count, plural};
 use crate::progress::{Stages, Talk};
@@ -52,6 +53,9 @@ pub struct OverlapArgs {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind; an input is never written over
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -61,6 +65,9 @@ pub struct EncodersArgs {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind; an input is never written over
+    #[arg(long)]
+    force: bool,
 }
 
 /// What all data sets have in common.
@@ -72,6 +79,9 @@ pub struct Common {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file of any kind; an input is never written over
+    #[arg(long)]
+    force: bool,
     /// The fewest rows of a group, those that a run draws of it; all its rows are kept [default:
     /// 200 for BIOSCAN and COCO, 25 for WIT and Flickr30k]
     #[arg(long, value_name = "N")]
@@ -204,6 +214,8 @@ pub struct CocoArgs {
 }
 
 pub fn run(source: &Source, talk: &Talk) -> Result<()> {
+    let (output, inputs, force) = source.files();
+    check_output(output, &inputs, force)?;
     let stages = talk.watch();
     let (common, curated) = match source {
         Source::Bioscan(args) => (&args.common, bioscan(args, &stages)?),
@@ -218,7 +230,6 @@ pub fn run(source: &Source, talk: &Talk) -> Result<()> {
 }
 
 fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
-    check_output(&args.output)?;
     let table = stages.time("read data", || bridged_io::read(&args.data))?.in_singles();
     let (table, groups) = curate::overlap::divide(&table, &args.words, args.rows_per_group)?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
@@ -231,7 +242,6 @@ fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
 }
 
 fn encoders(args: &EncodersArgs, stages: &Stages, talk: &Talk) -> Result<()> {
-    check_output(&args.output)?;
     let table = stages.time("read data", || bridged_io::read(&args.data))?;
     let mut table = table.in_singles();
     let added = stages.time("encode", || curate::encoders::add(&mut table))?;
@@ -304,29 +314,45 @@ fn coco(args: &CocoArgs, stages: &Stages) -> Result<Curated> {
 }
 
 /// Whether a data set can be written there, before anything takes its time.
-fn check_output(path: &Path) -> Result<()> {
-    let output = path.display();
+fn check_output(path: &Path, inputs: &[&Path], force: bool) -> Result<()> {
     let keeps_vectors = |format: &Format| format.layout == Layout::Columns;
     if !bridged_io::known_format(path).is_some_and(keeps_vectors) {
-        let known = bridged_io::extensions(keeps_vectors).join(", ");
+        let (output, known) = (path.display(), bridged_io::extensions(keeps_vectors).join(", "));
         return Err(usage(format!(
             "--output `{output}`: a data set keeps vectors in columns; use one of {known}"
         )));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|p| !p.is_dir()) {
-        return Err(usage(format!(
-            "--output `{output}`: the folder `{}` does not exist; make it first",
-            folder.display()
-        )));
+    outputs::table(path, inputs, force)
+}
+
+impl Source {
+    /// The output, the inputs, and whether the output may be a file of any kind.
+    fn files(&self) -> (&Path, Vec<&Path>, bool) {
+        let (common, files): (&Common, Vec<Option<&PathBuf>>) = match self {
+            Self::Overlap(args) => return (&args.output, vec![args.data.as_path()], args.force),
+            Self::Encoders(args) => return (&args.output, vec![args.data.as_path()], args.force),
+            Self::Bioscan(args) => (&args.common, vec![Some(&args.metadata), Some(&args.dna)]),
+            Self::Wit(args) => {
+                let files = [Some(&args.rows), args.titles.as_ref(), args.texts.texts.as_ref()];
+                (&args.common, files.to_vec())
+            }
+            Self::Flickr30k(args) => {
+                (&args.common, vec![Some(&args.captions), args.texts.texts.as_ref()])
+            }
+            Self::Coco(args) => {
+                let files =
+                    [Some(&args.captions), Some(&args.instances), args.texts.texts.as_ref()];
+                (&args.common, files.to_vec())
+            }
+        };
+        let files = files.into_iter().flatten().chain([&common.images]);
+        (&common.output, files.map(PathBuf::as_path).collect(), common.force)
     }
-    Ok(())
 }
 
 impl Common {
-    /// Reads the vectors of the images, after a look at what would make the work useless.
+    /// Reads the vectors of the images.
     fn images(&self, stages: &Stages) -> Result<Vectors> {
-        check_output(&self.output)?;
         self.vectors(&self.images, "--images", stages)
     }
 

@@ -1,12 +1,15 @@
 //! `bridged lab report`: the page of one or more studies.
 
 use crate::options::usage;
+use crate::outputs;
 use crate::printer::{self, plural};
 use crate::progress::Talk;
 use anyhow::Result;
+use bridged::files::Overwrite;
+use bridged_lab::report::REPORT_FILE;
 use bridged_lab::{Report, Results};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -16,6 +19,9 @@ pub struct Args {
     /// The page (.html), or its tables only (.md, .tex or .csv)
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Write over a file that is no such page
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
@@ -31,6 +37,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             )));
         }
     };
+    let inputs: Vec<&Path> = args.results.iter().map(PathBuf::as_path).collect();
+    outputs::check(&args.output, REPORT_FILE, &inputs, Overwrite::forced(args.force))?;
     let stages = talk.watch();
     let results = stages.time("read results", || Results::read_all(&args.results))?;
     let (studies, runs) = (results.len(), results.iter().map(|r| r.runs.len()).sum());

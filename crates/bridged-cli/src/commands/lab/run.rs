@@ -2,6 +2,7 @@
 
 use super::studies::StudyArgs;
 use crate::options::usage;
+use crate::outputs;
 use crate::printer::{self, Align, Grid, bold, number, plural};
 use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
@@ -34,12 +35,17 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if args.out.is_some() && studies.len() > 1 {
         return Err(usage("--out names the folder of one study; leave it out for several"));
     }
+    let folder = |name: &str| match &args.out {
+        Some(folder) => folder.clone(),
+        None => Path::new("results").join(name),
+    };
     for NamedStudy { name, study } in &studies {
-        let folder = match &args.out {
-            Some(folder) => folder.clone(),
-            None => Path::new("results").join(name),
-        };
-        carry_out(study, &folder, talk)?;
+        let mut inputs = args.studies.paths();
+        inputs.push(&study.data);
+        outputs::results(&folder(name), &inputs)?;
+    }
+    for NamedStudy { name, study } in &studies {
+        carry_out(study, &folder(name), talk)?;
     }
     Ok(())
 }

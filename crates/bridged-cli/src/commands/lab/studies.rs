@@ -28,6 +28,11 @@ pub struct StudyArgs {
 }
 
 impl StudyArgs {
+    /// The files and folders that are read.
+    pub fn paths(&self) -> Vec<&Path> {
+        self.studies.iter().map(PathBuf::as_path).collect()
+    }
+
     /// The studies, each with its name and its data set found.
     pub fn read(&self) -> Result<Vec<NamedStudy>> {
         let data_dir = self.data_dir.clone().or(std::env::var_os(DATA_DIR).map(PathBuf::from));

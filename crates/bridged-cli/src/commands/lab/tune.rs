@@ -2,9 +2,11 @@
 
 use super::studies::StudyArgs;
 use crate::options::usage;
+use crate::outputs;
 use crate::printer::{self, Align, Grid, bold, number};
 use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
+use bridged::files::FileLock;
 use bridged_baselines::BaselineSpec;
 use bridged_lab::tune::{self, Choice, Tuned};
 use bridged_lab::{Dataset, Experiment, LabError};
@@ -37,6 +39,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         1 => studies.remove(0).study,
         n => return Err(usage(format!("a search is made for one study; {n} are named"))),
     };
+    let mut inputs = args.studies.paths();
+    inputs.push(&study.data);
+    outputs::beside(&args.out, tune::TUNED_FILE, &inputs)?;
+    // Two searches would each write over what the other found.
+    let _lock = FileLock::acquire(&tune::lock_path(&args.out), &args.out)?;
     let data =
         stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
     let methods = methods(args, &study, talk)?;
