@@ -11,6 +11,7 @@ mod printer;
 mod progress;
 mod setting_flags;
 
+use bridged_math::chunks::most_threads;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -64,7 +65,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let talk = progress::Talk::new(cli.quiet);
-    if let Some(threads) = cli.threads
+    if let Some(threads) = cli.threads.map(|threads| threads.min(most_threads()))
         && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
     {
         eprintln!("error: cannot use {threads} threads: {error}");

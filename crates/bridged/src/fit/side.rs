@@ -51,7 +51,7 @@ impl Side {
         // Finite rows stay finite without scaling; otherwise they are checked again.
         let clusterer = &settings.cluster;
         let clustering = match scaler {
-            Scaler::None => clusterer.cluster(scaled.view(), seed.child(name), &watch),
+            Scaler::None => clusterer.fit_finite(scaled.view(), seed.child(name), &watch),
             _ => clusterer.fit(scaled.view(), seed.child(name), &watch),
         };
         let clustering = clustering.map_err(|source| match source {
