@@ -21,10 +21,10 @@
 //! PCA. It has no counterpart in the paper.
 
 use crate::limits::{COUNT, NOT_NEGATIVE, check};
-use crate::linear::{Reduced, left_singular};
+use crate::linear::{Reduced, left_singular, linear_memory};
 use crate::prepare::Paired;
 use crate::subspace::Components;
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged::{Seed, Stage, Watch};
 use bridged_math::linalg::{Accum, View, product};
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,15 @@ impl Cca {
 }
 
 impl Method for Cca {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        (self.pca.memory(size.x).max(self.pca.memory(size.y)) + linear_memory(size)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

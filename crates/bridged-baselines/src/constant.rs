@@ -2,7 +2,7 @@
 
 use crate::limits::check;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use serde::{Deserialize, Serialize};
 
 /// Predicts the mean of the y pool. No constant has a smaller expected squared error.
@@ -39,7 +39,15 @@ impl PairedMean {
 }
 
 impl Method for Mean {
-    fn fit(
+    fn name(&self) -> &'static str {
+        "mean"
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        16 * size.y.1 as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,
@@ -52,7 +60,15 @@ impl Method for Mean {
 }
 
 impl Method for PairedMean {
-    fn fit(
+    fn name(&self) -> &'static str {
+        "paired-mean"
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        4 * (size.pairs as u64 + 4) * size.y.1 as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

@@ -33,9 +33,10 @@ use crate::limits::{COUNT, POSITIVE, check};
 use bridged::cluster::{Clusterer, KMeans};
 use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Matrix, MatrixRef, Seed, Silent, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
+use bridged_math::linalg::pca_memory;
 use model::{EmRun, Gaussians, Limits, Model, normalise, values};
-use rows::{Axes, UnitRows, Units};
+use rows::{Axes, MOST_DIMENSIONS, UnitRows, Units};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -133,7 +134,20 @@ struct Fitted {
 }
 
 impl Method for Em {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let q = self.pca.unwrap_or(MOST_DIMENSIONS) as f64;
+        let k = self.n_components.unwrap_or(size.pairs.min(MOST_COMPONENTS)) as f64;
+        let (n, m) = (size.x.0 as f64, size.y.0 as f64);
+        let axes = pca_memory(size.x.0, size.x.1).max(pca_memory(size.y.0, size.y.1));
+        let iterate = 8.0 * (n + m) * (q + 5.0 * k + 4.0) + 24.0 * k * size.y.1 as f64;
+        (axes.max(iterate) + 8.0 * (n + m) * q) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

@@ -30,7 +30,7 @@ use crate::transport::ridge_cost::RidgeCost;
 use crate::transport::sinkhorn::{Eps, Sinkhorn, Task, on_behalf_of};
 use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use serde::{Deserialize, Serialize};
 
 /// The name in the list and in errors.
@@ -101,7 +101,17 @@ struct Fitted {
 }
 
 impl Method for Eot {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (n, m) = (size.x.0 as f64, size.y.0 as f64);
+        // The costs, and the kernel; while the costs are made, what the median is taken of.
+        (2.0 * 8.0 * n * m + RidgeCost::memory(size) + 400.0 * (n + m)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

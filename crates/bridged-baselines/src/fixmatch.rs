@@ -31,11 +31,11 @@ use crate::nn::{
     Adam, Epochs, Mlp, Noise, Record, Tape, follow, gather, resample, squared_error,
     weighted_squared_error,
 };
-use crate::prepare::{Centred, Prepared, Standard};
+use crate::prepare::{Centred, Prepared, Standard, prepared_memory};
 use bridged::Stage;
 use bridged::settings::Limits;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use serde::{Deserialize, Serialize};
 use views::{Perturb, Views};
 
@@ -243,7 +243,19 @@ impl FixMatch {
 }
 
 impl Method for FixMatch {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (h, views) = (self.hidden as f64, self.views as f64);
+        let (d, e) = (size.x.1 as f64, size.y.1 as f64);
+        let parameters = 4.0 * 5.0 * (h * (d + h + e) + 2.0 * h + e);
+        let batch = self.batch_size as f64 * (views + 4.0) * 4.0 * (4.0 * d + 8.0 * h + 6.0 * e);
+        (prepared_memory(size) + parameters + batch) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

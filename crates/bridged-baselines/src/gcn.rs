@@ -29,7 +29,8 @@ use crate::prepare::{Centred, Paired};
 use bridged::Stage;
 use bridged::settings::TOLERANCE;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
+use bridged_math::graph::Graph;
 use network::{Labelled, Network, Pass};
 use nodes::{Nodes, gathered};
 use serde::{Deserialize, Serialize};
@@ -165,7 +166,22 @@ impl Gcn {
 }
 
 impl Method for Gcn {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (n, d, e) = (size.x.0 as f64, size.x.1 as f64, size.y.1 as f64);
+        let hidden = self.hidden as f64;
+        let reach = (size.pairs as f64 * (2.0 * self.k as f64 + 1.0)).min(n);
+        let parameters = 4.0 * 5.0 * hidden * (d + e + 2.0);
+        let graph = Graph::memory(size.x.0, size.x.1, self.k);
+        let edges = 60.0 * n * (2.0 * self.k.min(size.x.0) as f64 + 1.0);
+        let training = 4.0 * (n * (d + hidden) + reach * (d + 6.0 * hidden) + n) + parameters;
+        (8.0 * n * d + graph.max(edges + training) + 1.6e7) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

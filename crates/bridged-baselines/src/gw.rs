@@ -36,7 +36,8 @@ use crate::transport::ridge_cost::{RidgeCost, typical};
 use crate::transport::sinkhorn::{Eps, on_behalf_of};
 use bridged::settings::{ITERATIONS, TOLERANCE};
 use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
+use bridged_math::cancel::carry;
 use bridged_math::linalg::{Accum, View, par_product};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -143,7 +144,15 @@ impl FusedGw {
 }
 
 impl Method for Gw {
-    fn fit(
+    fn name(&self) -> &'static str {
+        "gw"
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        Search::memory(size, false)
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,
@@ -157,7 +166,15 @@ impl Method for Gw {
 }
 
 impl Method for FusedGw {
-    fn fit(
+    fn name(&self) -> &'static str {
+        "fused-gw"
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        Search::memory(size, true)
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,
@@ -192,6 +209,15 @@ struct Fitted {
 }
 
 impl Search {
+    /// The bytes of both tables of distances, and of plan, product, costs and kernel between them.
+    fn memory(size: ProblemSize, fused: bool) -> u64 {
+        let ((n, d), (m, e)) = (size.x, size.y);
+        let (n, d, m, e) = (n as f64, d as f64, m as f64, e as f64);
+        let between = if fused { 6.0 } else { 5.0 };
+        let linear = if fused { RidgeCost::memory(size) } else { 0.0 };
+        (8.0 * (n * n + m * m + between * n * m) + 24.0 * (n * d + m * e) + linear) as u64
+    }
+
     fn fit(
         &self,
         problem: Problem<'_>,
@@ -272,7 +298,8 @@ impl Space {
     fn distances(&self, rows: MatrixRef<'_>) -> Vec<f64> {
         let scores = self.standard.apply(rows);
         let mut all = squared_distances(scores.view(), self.rows.view());
-        all.par_iter_mut().for_each(|d| *d = d.sqrt() / self.mean);
+        let root = |part: &mut [f64]| part.iter_mut().for_each(|d| *d = d.sqrt() / self.mean);
+        all.par_chunks_mut(1 << 14).for_each(carry(root));
         all
     }
 }

@@ -10,6 +10,7 @@
 
 use bridged::settings::Number;
 use bridged::{MatrixRef, Seed};
+use bridged_math::cancel::carry;
 use bridged_math::linalg::{Accum, View, par_product};
 use rand::seq::index::sample;
 use rayon::prelude::*;
@@ -113,20 +114,20 @@ pub fn squared_distances(a: MatrixRef<'_>, b: MatrixRef<'_>) -> Vec<f64> {
         Accum::Replace,
         &mut out,
     );
-    out.par_chunks_mut(m).zip(&left_norms).for_each(|(row, l)| {
+    let finish = |(row, l): (&mut [f64], &f64)| {
         for (v, r) in row.iter_mut().zip(&right_norms) {
             *v = (l + r - 2.0 * *v).max(0.0);
         }
-    });
+    };
+    out.par_chunks_mut(m).zip(&left_norms).for_each(carry(finish));
     out
 }
 
 /// exp(−γ ‖a_i − b_j‖²), row-major (rows of a, rows of b), in parallel.
 pub fn rbf(a: MatrixRef<'_>, b: MatrixRef<'_>, gamma: f64) -> Vec<f64> {
     let mut out = squared_distances(a, b);
-    out.par_chunks_mut(b.rows().max(1)).for_each(|row| {
-        row.iter_mut().for_each(|v| *v = (-gamma * *v).exp());
-    });
+    let raise = |row: &mut [f64]| row.iter_mut().for_each(|v| *v = (-gamma * *v).exp());
+    out.par_chunks_mut(b.rows().max(1)).for_each(carry(raise));
     out
 }
 

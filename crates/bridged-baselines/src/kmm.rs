@@ -31,7 +31,7 @@ use crate::kernel_ridge::{self, KernelRidge};
 use crate::limits::{NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::Standard;
 use bridged::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use serde::{Deserialize, Serialize};
 use weights::{Limits, match_means};
 
@@ -133,7 +133,21 @@ struct Fitted {
 }
 
 impl Method for Kmm {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let pairs = size.pairs as f64;
+        let side = |(n, d): (usize, usize)| {
+            let (n, d) = (n as f64, d as f64);
+            4.0 * n * d + 8.0 * (2.0 * pairs * n + n * d) + 1.6e7
+        };
+        // The quadratic program holds its matrix, a factor and their patterns.
+        (side(size.x).max(side(size.y)) + 8.0 * 14.0 * pairs * pairs) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

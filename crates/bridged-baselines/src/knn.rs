@@ -10,7 +10,7 @@
 use crate::limits::{COUNT, check};
 use crate::prepare::Paired;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,16 @@ struct Fitted {
 }
 
 impl Method for Knn {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (d, e) = (size.x.1 as f64, size.y.1 as f64);
+        (8.0 * size.pairs as f64 * (d + e)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

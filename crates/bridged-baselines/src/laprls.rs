@@ -33,7 +33,7 @@ use crate::limits::{COUNT, NOT_NEGATIVE, POSITIVE, check};
 use crate::prepare::{Paired, Standard};
 use crate::subspace::{centred, times};
 use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged_math::graph::Graph;
 use bridged_math::linalg::{Accum, View, par_product};
 use manifold::{Energy, smooth};
@@ -115,7 +115,25 @@ impl Laprls {
 }
 
 impl Method for Laprls {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (n, d, pairs) = (size.x.0 as f64, size.x.1 as f64, size.pairs as f64);
+        let graph = Graph::memory(size.x.0, size.x.1, self.k);
+        let solve = match self.kernel {
+            // K, its factor and its copies while it is made, G and Q G, and the system they make.
+            Kernel::Rbf => 8.0 * (4.0 * n * n + 4.0 * n * pairs + 2.0 * n * d),
+            Kernel::Linear => {
+                let m = d.min(n);
+                8.0 * (4.0 * n * m + 3.0 * m * m + 4.0 * n * pairs + n * d)
+            }
+        };
+        (4.0 * n * d + graph.max(28.0 * n * self.k.min(size.x.0) as f64 + solve) + 3.2e7) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

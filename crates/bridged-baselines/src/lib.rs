@@ -77,7 +77,7 @@ pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
 
 use bridged::settings::{BadParameter, Check, Limits, Named};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged::{Seed, Watch};
 use serde::{Deserialize, Serialize};
 
@@ -194,5 +194,22 @@ impl Method for BaselineSpec {
     ) -> Result<Box<dyn Predictor>, MethodError> {
         limits::check(self, self.name())?;
         self.method().fit(problem, seed, watch)
+    }
+
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        self.method().memory(size)
+    }
+
+    fn learn(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Box<dyn Predictor>, MethodError> {
+        self.method().learn(problem, seed, watch)
     }
 }

@@ -13,8 +13,18 @@
 
 use crate::subspace::{Components, Subspace, centred, times};
 use bridged::{Matrix, MatrixRef};
-use bridged::{MethodError, Predictor};
+use bridged::{MethodError, Predictor, ProblemSize};
 use bridged_math::linalg::{Accum, View, par_product, product, symmetric_eigen};
+
+/// The bytes that a linear method takes for its pairs: both sides centred, decomposed and mapped.
+pub(crate) fn linear_memory(size: ProblemSize) -> f64 {
+    let pairs = size.pairs as f64;
+    let side = |cols: usize| {
+        let small = pairs.min(cols as f64);
+        8.0 * (4.0 * pairs * cols as f64 + 6.0 * small * small)
+    };
+    side(size.x.1) + side(size.y.1) + 8.0 * (size.x.1 + size.y.1) as f64 * pairs
+}
 
 /// One side of the pairs, ready for a linear method.
 pub(crate) struct Reduced {
@@ -27,6 +37,18 @@ pub(crate) struct Reduced {
     pub spread: f64,
     /// The pairs inside the subspace.
     pub thin: Thin,
+    /// Their coordinates around their mean, (pairs, components of the pool).
+    rows: Vec<f64>,
+    /// Variances up to this are the rounding of the mean.
+    rounding: f64,
+}
+
+/// Some of the pairs without others, in coordinates of the same subspace.
+pub(crate) struct Fold {
+    /// The pairs that are kept.
+    pub thin: Thin,
+    /// The others along the directions of those that are kept, (others, rank).
+    pub others: Vec<f64>,
 }
 
 impl Reduced {
@@ -40,17 +62,37 @@ impl Reduced {
         let thin = Thin::of(&rows, (pairs.rows(), subspace.len()), rounding);
         let directions = subspace.lift(&thin.right);
         let spread = if subspace.spread > rounding { subspace.spread } else { 1.0 };
-        Self { mean, directions, spread, thin }
+        Self { mean, directions, spread, thin, rows, rounding }
+    }
+
+    /// The pairs `kept`, decomposed on their own, and the `others` in their directions.
+    pub fn fold(&self, kept: &[usize], others: &[usize]) -> Fold {
+        let width = self.rows.len() / (kept.len() + others.len());
+        let row = |i: usize| &self.rows[i * width..(i + 1) * width];
+        let mut mean = vec![0.0; width];
+        for &i in kept {
+            mean.iter_mut().zip(row(i)).for_each(|(m, v)| *m += v / kept.len() as f64);
+        }
+        let around = |rows: &[usize]| -> Vec<f64> {
+            rows.iter().flat_map(|&i| row(i).iter().zip(&mean).map(|(v, m)| v - m)).collect()
+        };
+        let thin = Thin::of(&around(kept), (kept.len(), width), self.rounding);
+        let directions = View::new(&thin.right, thin.rank, width);
+        let mut coordinates = vec![0.0; others.len() * thin.rank];
+        let away = around(others);
+        product(
+            View::new(&away, others.len(), width),
+            directions.t(),
+            Accum::Replace,
+            &mut coordinates,
+        );
+        Fold { thin, others: coordinates }
     }
 
     /// Uᵀ Y for the paired outputs around their mean, (rank, outputs): all that a linear map can
     /// know of them.
     pub fn targets(&self, y: MatrixRef<'_>, intercept: &[f64]) -> Vec<f64> {
-        let left = View::new(&self.thin.left, y.rows(), self.thin.rank);
-        let mut out = vec![0.0; self.thin.rank * y.cols()];
-        let outputs = centred(y, intercept);
-        product(left.t(), View::new(&outputs, y.rows(), y.cols()), Accum::Replace, &mut out);
-        out
+        self.thin.targets(&centred(y, intercept), y.cols())
     }
 
     /// The map with these coefficients C, (rank, outputs).
@@ -112,6 +154,15 @@ impl Thin {
             right = vectors;
         }
         Self { rank, left, singular, right }
+    }
+
+    /// Uᵀ Y for centred outputs Y (n, columns), (rank, columns).
+    pub fn targets(&self, outputs: &[f64], columns: usize) -> Vec<f64> {
+        let n = outputs.len() / columns;
+        let left = View::new(&self.left, n, self.rank);
+        let mut out = vec![0.0; self.rank * columns];
+        product(left.t(), View::new(outputs, n, columns), Accum::Replace, &mut out);
+        out
     }
 
     /// Uᵀ U' diag(s') of two sides of the same pairs, (rank, rank of the other): the other side's

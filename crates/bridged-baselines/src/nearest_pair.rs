@@ -11,9 +11,9 @@
 //! counterpart in the paper.
 
 use crate::limits::{COUNT, check};
-use crate::prepare::Paired;
+use crate::prepare::{Paired, pairs_memory};
 use bridged::{Matrix, MatrixRef, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,17 @@ struct Fitted {
 }
 
 impl Method for NearestPair {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let found = Neighbors::memory(size.y.0, size.y.1, size.pairs, self.rows);
+        let rows = self.rows.min(size.y.0) as f64 * size.y.1 as f64;
+        (found + 4.0 * rows + pairs_memory(size)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

@@ -1,9 +1,9 @@
 //! What most methods do to the numbers first: the pairs as two aligned matrices, inputs as standard
 //! scores of their pool, outputs centred and brought to unit scale.
 
-use bridged::Problem;
 use bridged::scale::{Scale, Scaler};
 use bridged::{Matrix, MatrixRef};
+use bridged::{Problem, ProblemSize};
 
 /// The rows of the pairs: row i of `x` belongs to row i of `y`.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,16 @@ impl Paired {
             y: problem.y.select(problem.pairs.iter().map(|(_, y)| y)),
         }
     }
+}
+
+/// The bytes of [`Paired`].
+pub(crate) fn pairs_memory(size: ProblemSize) -> f64 {
+    4.0 * size.pairs as f64 * (size.x.1 + size.y.1) as f64
+}
+
+/// The bytes of [`Prepared`] while it is made.
+pub(crate) fn prepared_memory(size: ProblemSize) -> f64 {
+    4.0 * size.x.0 as f64 * size.x.1 as f64 + 3.0 * pairs_memory(size) + 64.0 * size.x.0 as f64
 }
 
 /// Columns to mean 0 and standard deviation 1 over the rows that it was fitted on; a constant

@@ -16,10 +16,10 @@
 //! plain rival for any linear relation; it has no counterpart in the paper.
 
 use crate::limits::{COUNT, NOT_NEGATIVE, check};
-use crate::linear::Reduced;
+use crate::linear::{Reduced, linear_memory};
 use crate::prepare::Paired;
 use crate::subspace::Components;
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged::{Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,15 @@ impl Ridge {
 }
 
 impl Method for Ridge {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        (self.pca.memory(size.x) + linear_memory(size)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

@@ -2,7 +2,7 @@
 
 use bridged::MatrixRef;
 use bridged::settings::Number;
-use bridged_math::linalg::{Accum, View, par_product, pca};
+use bridged_math::linalg::{Accum, View, par_product, pca, pca_memory};
 use serde::{Deserialize, Serialize};
 
 /// How many principal components of a pool are kept before a linear map is fitted.
@@ -16,6 +16,18 @@ pub enum Components {
     All,
     /// So many, or all columns if they are fewer.
     Count(usize),
+}
+
+impl Components {
+    /// The bytes that the subspace of a pool with these rows and columns takes to be found.
+    pub(crate) fn memory(self, (rows, cols): (usize, usize)) -> f64 {
+        match self {
+            Components::All => 8.0 * rows as f64 * cols as f64,
+            Components::Auto | Components::Count(_) => {
+                pca_memory(rows, cols) + 8.0 * rows.min(cols) as f64 * cols as f64
+            }
+        }
+    }
 }
 
 impl Number for Components {

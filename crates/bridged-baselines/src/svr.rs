@@ -31,6 +31,7 @@
 
 use bridged::Stage;
 use bridged::{Cancelled, Watch};
+use bridged_math::cancel::{carry, checkpoint};
 use bridged_math::linalg::{Accum, View, par_product};
 use bridged_math::simd::vectorize;
 use rayon::prelude::*;
@@ -123,10 +124,11 @@ impl Svr {
         let batches = beta.chunks_mut(BATCH * n).zip(gradient.chunks_mut(BATCH * n));
         for (beta, gradient) in batches {
             let solved = beta.par_chunks_mut(n).zip(gradient.par_chunks_mut(n));
-            solutions.par_extend(solved.map(|(beta, gradient)| {
+            let solve = |(beta, gradient): (&mut [f64], &mut [f64])| {
                 let state = State::new(self, beta.to_vec(), gradient.to_vec());
                 solve(self, kernel, state)
-            }));
+            };
+            solutions.par_extend(solved.map(carry(solve)));
             stage.step(solutions.len() as u64)?;
         }
         Ok(solutions)
@@ -267,6 +269,9 @@ fn descend(svr: &Svr, kernel: Kernel<'_>, mut s: State) -> SvrSolution {
         let converged = highest - lowest < svr.tol;
         if converged || iterations == svr.max_iter {
             break converged;
+        }
+        if iterations % 256 == 0 {
+            checkpoint();
         }
         let i = position(&s.up, lowest);
         let row_i = kernel.row(i);

@@ -29,12 +29,12 @@ mod twin;
 
 use crate::limits::{BATCH, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
 use crate::nn::{Adam, Epochs, Record, in_bands, squared_error};
-use crate::prepare::{Centred, Prepared, Standard};
+use crate::prepare::{Centred, Prepared, Standard, prepared_memory};
 use bridged::Rng;
 use bridged::Stage;
 use bridged::settings::TOLERANCE;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use twin::{Pass, Step, Twin};
@@ -232,7 +232,19 @@ struct Fitted {
 }
 
 impl Method for Tnnr {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let h = self.rep_dim as f64;
+        let (d, e) = (size.x.1 as f64, size.y.1 as f64);
+        let parameters = 4.0 * 5.0 * (h * (2.0 * d + h + e) + 2.0 * h + e);
+        let batch = self.batch_size as f64 * 4.0 * (4.0 * d + 24.0 * h + 12.0 * e);
+        (prepared_memory(size) + parameters + batch + 4.0 * size.pairs as f64 * (h + d)) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

@@ -37,7 +37,7 @@ use crate::prepare::{Centred, Paired, Standard};
 use crate::svr::{self, Svr};
 use bridged::settings::Limits;
 use bridged::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged_math::linalg::{cholesky, solve_cholesky};
 use bridged_math::neighbors::Neighbors;
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,22 @@ impl Tsvr {
 }
 
 impl Method for Tsvr {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let (n, d, e) = (size.x.0 as f64, size.x.1 as f64, size.y.1 as f64);
+        let pairs = size.pairs as f64;
+        let trained = pairs + (self.self_training_frac * n).ceil();
+        let kernel = 8.0 * trained * trained;
+        let surest = 8.0 * (3.0 * pairs * pairs + 4.0 * pairs * n) + 12.0 * n * d;
+        let round = kernel + 8.0 * trained * e * 12.0;
+        let predicted = 8.0 * n * (trained + e + d) + 8.0 * trained * d;
+        (8.0 * n * d + surest.max(round).max(predicted + 8.0 * trained * e) + 1.6e7) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         _: Seed,

@@ -38,12 +38,13 @@ mod member;
 
 use crate::limits::{BATCH, BELOW_ONE, LEARNING_RATE, NOT_NEGATIVE, STEPS, UNITS, check};
 use crate::nn::{Epochs, Mask, Record, distinct, gather, in_bands, resample};
-use crate::prepare::{Centred, Prepared, Standard};
+use crate::prepare::{Centred, Prepared, Standard, prepared_memory};
 use bayes::Bayes;
 use bridged::Stage;
 use bridged::settings::Limits;
 use bridged::{Matrix, MatrixRef, Seed, Watch};
-use bridged::{Method, MethodError, Predictor, Problem};
+use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
+use bridged_math::chunks::join;
 use loss::Belief;
 use member::{Batch, Member};
 use serde::{Deserialize, Serialize};
@@ -180,13 +181,13 @@ impl Ucvme {
             batch.unlabelled = rows.len();
             batch.of.extend(rows.len()..rows.len() + picked.len());
 
-            let (of_a, of_b) = rayon::join(|| a.believe(&net, &batch), || b.believe(&net, &batch));
+            let (of_a, of_b) = join(|| a.believe(&net, &batch), || b.believe(&net, &batch));
             batch.pseudo = of_a.together(&of_b);
             batch.weight = self.weight(step);
             let (z_a, z_b) = (a.sure(&net, &batch), b.sure(&net, &batch));
             let lr = self.rate(step);
             let (loss_a, loss_b) =
-                rayon::join(|| a.learn(&net, &batch, &z_b, lr), || b.learn(&net, &batch, &z_a, lr));
+                join(|| a.learn(&net, &batch, &z_b, lr), || b.learn(&net, &batch, &z_a, lr));
             record.push(NAME, loss_a + loss_b)?;
         }
         let members = [("a", a), ("b", b)].map(|(name, mut m)| {
@@ -220,7 +221,19 @@ impl Fitted {
 }
 
 impl Method for Ucvme {
-    fn fit(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let h = self.hidden as f64;
+        let (d, e) = (size.x.1 as f64, size.y.1 as f64);
+        let parameters = 2.0 * 4.0 * 6.0 * (h * (d + h + 2.0 * e) + 2.0 * h + e);
+        let batch = 2.0 * self.batch_size as f64 * 4.0 * (2.0 * d + 40.0 * h + 60.0 * e);
+        (prepared_memory(size) + parameters + batch) as u64
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

@@ -173,7 +173,7 @@ impl Watch for Stages {
                 }
                 state.seconds.push((running.stage, running.since.elapsed().as_secs_f64()));
             }
-            (_, None) => {}
+            (Event::Ask, _) | (_, None) => {}
         }
         if was_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

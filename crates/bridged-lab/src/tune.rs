@@ -16,6 +16,7 @@ use bridged::metrics::mse;
 use bridged::{Direction, Method, MethodError};
 use bridged::{Matrix, Seed, Watch};
 use bridged_baselines::BaselineSpec;
+use bridged_math::cancel::carry;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -167,11 +168,11 @@ pub fn search(
     let progress = Progress::begin(watch, method.name(), jobs.len())?;
     let scores: Vec<Result<f64, MethodError>> = jobs
         .par_iter()
-        .map(|&(s, d)| {
+        .map(carry(|&(s, d): &(usize, usize)| {
             let score = score(&settings[s], &draws[d], seed.nth(d), &progress);
             progress.one_more()?;
             score
-        })
+        }))
         .collect();
 
     let mut means = vec![Some(0.0); settings.len()];

@@ -2,8 +2,10 @@
 //!
 //! The rows are cut into blocks whose borders follow from the number of rows alone. Each block is
 //! worked on by one thread; what the blocks return is handed back in order, so that a floating
-//! point sum over them is the same sum on one thread and on sixty-four.
+//! point sum over them is the same sum on one thread and on sixty-four. Every block begins with a
+//! [`checkpoint`]: work that was stopped ends there.
 
+use crate::cancel::{Context, carry, checkpoint};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -17,21 +19,43 @@ pub fn block_len(n: usize) -> usize {
     n.div_ceil(MAX_BLOCKS).max(MIN_BLOCK)
 }
 
+/// The most threads that a pool should have. More than a few for every core only wait for each other,
+/// and a system ends a program that asks it for a hundred thousand.
+pub fn most_threads() -> usize {
+    4 * std::thread::available_parallelism().map_or(16, usize::from).max(16)
+}
+
 /// Runs `f` on a thread of the pool. A parallel pass that starts outside of it hands its work over
 /// and sleeps until it is done; many short ones in a row wake and sleep more than they work.
 pub fn in_pool<T: Send>(f: impl FnOnce() -> T + Send) -> T {
-    rayon::scope(|_| f())
+    let context = Context::current();
+    rayon::scope(|_| context.enter(f))
 }
 
 /// Runs `f` over the blocks of `0..n` in parallel and returns what it gave, in block order.
 pub fn map_blocks<T: Send>(n: usize, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let len = block_len(n);
     let range = |b: usize| b * len..((b + 1) * len).min(n);
-    let blocks = n.div_ceil(len);
-    if blocks <= 1 {
-        return (0..blocks).map(|b| f(range(b))).collect();
+    par_map(n.div_ceil(len), |b| f(range(b)))
+}
+
+/// Runs `f` for each of `0..count` in parallel and returns what it gave, in order: for few tasks of
+/// some size, such as restarts.
+pub fn par_map<T: Send>(count: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    if count <= 1 {
+        checkpoint();
+        return (0..count).map(f).collect();
     }
-    (0..blocks).into_par_iter().map(|b| f(range(b))).collect()
+    (0..count).into_par_iter().map(carry(&f)).collect()
+}
+
+/// Runs both at once and returns what they gave.
+pub fn join<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let context = Context::current();
+    rayon::join(|| context.enter(a), || context.enter(b))
 }
 
 /// Like [`map_blocks`], and hands each block its own part of `out`, `width` entries a row.
@@ -44,12 +68,11 @@ pub fn map_blocks_mut<T: Send, O: Send>(
     let n = out.len() / width;
     let len = block_len(n);
     if n <= len {
+        checkpoint();
         return if n == 0 { Vec::new() } else { vec![f(0..n, out)] };
     }
-    out.par_chunks_mut(len * width)
-        .enumerate()
-        .map(|(b, part)| f(b * len..b * len + part.len() / width, part))
-        .collect()
+    let block = |(b, part): (usize, &mut [O])| f(b * len..b * len + part.len() / width, part);
+    out.par_chunks_mut(len * width).enumerate().map(carry(block)).collect()
 }
 
 /// Rows of a part that is worth a task of its own where rows have nothing to do with each other.
@@ -64,9 +87,8 @@ pub fn for_each_part_mut<O: Send>(
 ) {
     debug_assert!(width > 0 && out.len().is_multiple_of(width));
     let len = (out.len() / width).div_ceil(MAX_BLOCKS).max(MIN_PART);
-    out.par_chunks_mut(len * width)
-        .enumerate()
-        .for_each(|(at, part)| f(at * len..at * len + part.len() / width, part));
+    let part = |(at, part): (usize, &mut [O])| f(at * len..at * len + part.len() / width, part);
+    out.par_chunks_mut(len * width).enumerate().for_each(carry(part));
 }
 
 #[cfg(test)]

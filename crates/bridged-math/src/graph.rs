@@ -37,6 +37,14 @@ impl Graph {
         Self::from_lists(joined)
     }
 
+    /// The bytes that [`nearest_neighbors`](Self::nearest_neighbors) takes at most.
+    pub fn memory(rows: usize, cols: usize, others: usize) -> f64 {
+        let (n, edges) = (rows as f64, 2.0 * rows as f64 * others.min(rows) as f64);
+        // Lists grow by doubling; the graph is built beside them.
+        let lists = 24.0 * n + 16.0 * 1.5 * edges;
+        Neighbors::memory(rows, cols, 0, 0) + 14.0 * edges + lists + 12.0 * edges
+    }
+
     /// A graph from the edges of each node; edges to the same node add up. The lists must be
     /// symmetric.
     pub fn from_lists(lists: Vec<Vec<(u32, f64)>>) -> Self {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`assignment`] | linear assignment, its dual prices and which links are forced |
 //! | [`matrix`] | row-major [`Matrix`] and its borrowed view [`MatrixRef`] |
+//! | [`cancel`] | stopping in the middle of a pass |
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
 //! | [`graph`] | the symmetric graph of nearest neighbours |
@@ -19,6 +20,7 @@
 //! | [`watch`] | progress and cancellation in one |
 
 pub mod assignment;
+pub mod cancel;
 pub mod chunks;
 pub mod distance;
 pub mod graph;

@@ -18,9 +18,11 @@
 mod krylov;
 mod pca;
 
-pub use krylov::{Krylov, KrylovEigen, largest_eigenpairs};
-pub use pca::{Pca, pca};
+pub use krylov::{Krylov, KrylovEigen, krylov_memory, largest_eigenpairs};
+pub use pca::{Pca, pca, pca_memory};
 
+use crate::cancel::{carry, checkpoint, interruptible};
+use crate::chunks;
 use crate::matrix::MatrixRef;
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -168,10 +170,11 @@ pub fn par_product<T: Scalar>(a: View<'_, T>, b: View<'_, T>, accum: Accum, out:
     if out.is_empty() {
         return;
     }
-    out.par_chunks_mut(BAND * b.cols).enumerate().for_each(|(band, part)| {
+    let band = |(band, part): (usize, &mut [T])| {
         let start = band * BAND;
         product(a.rows(start..start + part.len() / b.cols), b, accum, part);
-    });
+    };
+    out.par_chunks_mut(BAND * b.cols).enumerate().for_each(carry(band));
 }
 
 /// Columns of the scatter matrix that one task fills.
@@ -187,31 +190,29 @@ pub fn scatter(x: MatrixRef<'_>, centre: &[f64], weights: Option<&[f64]>) -> Vec
     let groups = (8_000_000 / (d * d).max(1)).clamp(1, 16).min(n.div_ceil(2 * TILE).max(1));
     let group_len = n.div_ceil(groups);
     let strips = d.div_ceil(STRIP);
-    let parts: Vec<Vec<f64>> = (0..strips * groups)
-        .into_par_iter()
-        .map(|task| {
-            let (strip, group) = (task / groups, task % groups);
-            let columns = strip * STRIP..((strip + 1) * STRIP).min(d);
-            let rows = (group * group_len).min(n)..((group + 1) * group_len).min(n);
-            let mut sum = vec![0.0; columns.len() * d];
-            let mut centred = Vec::with_capacity(TILE * d);
-            let mut weighted = Vec::with_capacity(TILE * columns.len());
-            for start in rows.clone().step_by(TILE) {
-                let tile = start..(start + TILE).min(rows.end);
-                centred.clear();
-                weighted.clear();
-                for i in tile.clone() {
-                    let at = centred.len();
-                    centred.extend(x.row(i).iter().zip(centre).map(|(&v, c)| f64::from(v) - c));
-                    let w = weights.map_or(1.0, |w| w[i]);
-                    weighted.extend(centred[at..][columns.clone()].iter().map(|v| w * v));
-                }
-                let left = View::new(&weighted, tile.len(), columns.len()).t();
-                product(left, View::new(&centred, tile.len(), d), Accum::Add, &mut sum);
+    let parts: Vec<Vec<f64>> = chunks::par_map(strips * groups, |task| {
+        let (strip, group) = (task / groups, task % groups);
+        let columns = strip * STRIP..((strip + 1) * STRIP).min(d);
+        let rows = (group * group_len).min(n)..((group + 1) * group_len).min(n);
+        let mut sum = vec![0.0; columns.len() * d];
+        let mut centred = Vec::with_capacity(TILE * d);
+        let mut weighted = Vec::with_capacity(TILE * columns.len());
+        for start in rows.clone().step_by(TILE) {
+            checkpoint();
+            let tile = start..(start + TILE).min(rows.end);
+            centred.clear();
+            weighted.clear();
+            for i in tile.clone() {
+                let at = centred.len();
+                centred.extend(x.row(i).iter().zip(centre).map(|(&v, c)| f64::from(v) - c));
+                let w = weights.map_or(1.0, |w| w[i]);
+                weighted.extend(centred[at..][columns.clone()].iter().map(|v| w * v));
             }
-            sum
-        })
-        .collect();
+            let left = View::new(&weighted, tile.len(), columns.len()).t();
+            product(left, View::new(&centred, tile.len(), d), Accum::Add, &mut sum);
+        }
+        sum
+    });
     let mut total = Vec::with_capacity(d * d);
     for strip in parts.chunks(groups.max(1)) {
         let at = total.len();
@@ -239,7 +240,14 @@ impl std::error::Error for NotPositiveDefinite {}
 /// added to the diagonal: a matrix that is not positive definite is reported.
 pub fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, NotPositiveDefinite> {
     assert_eq!(a.len(), n * n, "the matrix is n × n");
-    let mut factor = a.to_vec();
+    let factor = a.to_vec();
+    if is_long(cubed(n) / 3.0) {
+        return interruptible(move || factor_in_place(factor, n));
+    }
+    factor_in_place(factor, n)
+}
+
+fn factor_in_place(mut factor: Vec<f64>, n: usize) -> Result<Vec<f64>, NotPositiveDefinite> {
     // A symmetric matrix reads the same by columns, which faer prefers.
     let view = MatMut::from_column_major_slice_mut(&mut factor, n, n);
     let request = cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default());
@@ -261,22 +269,52 @@ pub fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, NotPositiveDefinite> {
 /// L⁻¹ of a lower triangular `l` (n, n) with a diagonal free of zeros.
 pub fn invert_lower(l: &[f64], n: usize) -> Vec<f64> {
     assert_eq!(l.len(), n * n, "the matrix is n × n");
-    let mut inverse = vec![0.0; n * n];
-    invert_lower_triangular(
-        MatMut::from_row_major_slice_mut(&mut inverse, n, n),
-        MatRef::from_row_major_slice(l, n, n),
-        Par::Seq,
-    );
-    inverse
+    let invert = move |l: &[f64]| {
+        let mut inverse = vec![0.0; n * n];
+        invert_lower_triangular(
+            MatMut::from_row_major_slice_mut(&mut inverse, n, n),
+            MatRef::from_row_major_slice(l, n, n),
+            Par::Seq,
+        );
+        inverse
+    };
+    if is_long(cubed(n) / 6.0) {
+        let l = l.to_vec();
+        return interruptible(move || invert(&l));
+    }
+    invert(l)
 }
 
 /// Solves L Lᵀ X = B in place, for the factor of [`cholesky`] and B (n, columns).
 pub fn solve_cholesky(l: &[f64], n: usize, b: &mut [f64], columns: usize) {
     assert_eq!((l.len(), b.len()), (n * n, n * columns), "L is n × n and B is n × columns");
-    let l = MatRef::from_row_major_slice(l, n, n);
-    let mut b = MatMut::from_row_major_slice_mut(b, n, columns);
-    solve_lower_triangular_in_place(l, b.as_mut(), Par::Seq);
-    solve_upper_triangular_in_place(l.transpose(), b.as_mut(), Par::Seq);
+    let solve = move |l: &[f64], b: &mut [f64]| {
+        let l = MatRef::from_row_major_slice(l, n, n);
+        let mut b = MatMut::from_row_major_slice_mut(b, n, columns);
+        solve_lower_triangular_in_place(l, b.as_mut(), Par::Seq);
+        solve_upper_triangular_in_place(l.transpose(), b.as_mut(), Par::Seq);
+    };
+    if is_long(2.0 * (n * n) as f64 * columns as f64) {
+        let (l, mut owned) = (l.to_vec(), b.to_vec());
+        let solved = interruptible(move || {
+            solve(&l, &mut owned);
+            owned
+        });
+        return b.copy_from_slice(&solved);
+    }
+    solve(l, b);
+}
+
+/// Multiplications from which on a decomposition takes so long that somebody may want to stop it:
+/// some tenths of a second.
+const LONG: f64 = 1e9;
+
+fn is_long(multiplications: f64) -> bool {
+    multiplications >= LONG
+}
+
+fn cubed(n: usize) -> f64 {
+    (n as f64).powi(3)
 }
 
 /// Eigenpairs of a symmetric matrix.
@@ -294,6 +332,14 @@ pub struct Eigen {
 /// If an entry is not finite.
 pub fn symmetric_eigen(a: &[f64], n: usize) -> Eigen {
     assert_eq!(a.len(), n * n, "the matrix is n × n");
+    if is_long(9.0 * cubed(n)) {
+        let a = a.to_vec();
+        return interruptible(move || eigen_of(&a, n));
+    }
+    eigen_of(a, n)
+}
+
+fn eigen_of(a: &[f64], n: usize) -> Eigen {
     let (mut values, mut vectors) = (vec![0.0; n], vec![0.0; n * n]);
     let request =
         self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());

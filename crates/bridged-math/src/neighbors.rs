@@ -11,6 +11,7 @@
 //! `f64` from the rows themselves. The answer is therefore the exact one: neighbours ordered by
 //! (distance, row), whatever the tiles or threads. Cost O(n m d) at the speed of the product.
 
+use crate::cancel::checkpoint;
 use crate::chunks::{map_blocks, map_blocks_mut};
 use crate::distance::{product_transposed, squared_distance, squared_norm};
 use crate::matrix::{Matrix, MatrixRef};
@@ -178,6 +179,14 @@ impl Strip<'_> {
 }
 
 impl<'a> Neighbors<'a> {
+    /// The bytes that rows of these numbers take to be searched, and those of the `k` nearest rows of
+    /// `queries` others.
+    pub fn memory(rows: usize, cols: usize, queries: usize, k: usize) -> f64 {
+        let shifted = |rows: usize| rows as f64 * (4.0 * cols as f64 + 8.0);
+        let tiles = (QUERIES * ROWS * 4 * rayon::current_num_threads()) as f64;
+        shifted(rows) + shifted(queries) + tiles + 28.0 * queries as f64 * k.min(rows) as f64
+    }
+
     /// Prepares `rows`: one shifted copy of them.
     pub fn new(rows: MatrixRef<'a>) -> Self {
         let shift = rows.mean_row();
@@ -304,6 +313,7 @@ impl<'a> Neighbors<'a> {
         for from in range.clone().step_by(QUERIES) {
             let tile = from..(from + QUERIES).min(range.end);
             for (group, first) in (0..n).step_by(ROWS).enumerate() {
+                checkpoint();
                 let others = first..(first + ROWS).min(n);
                 let products = &mut products[..tile.len() * others.len()];
                 let (a, b) = (queries.rows.view(), self.shifted.rows.view());

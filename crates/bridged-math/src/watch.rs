@@ -26,13 +26,16 @@ pub enum Event<'a> {
         /// The stage's path.
         stage: &'a str,
     },
+    /// Nothing new: long work only asks whether to go on.
+    Ask,
 }
 
 impl<'a> Event<'a> {
-    /// The stage's path.
+    /// The stage's path; empty for a mere question.
     pub fn stage(&self) -> &'a str {
         match self {
             Event::Begin { stage, .. } | Event::Step { stage, .. } | Event::End { stage } => stage,
+            Event::Ask => "",
         }
     }
 
@@ -41,6 +44,7 @@ impl<'a> Event<'a> {
             Event::Begin { total, .. } => Event::Begin { stage, total },
             Event::Step { done, .. } => Event::Step { stage, done },
             Event::End { .. } => Event::End { stage },
+            Event::Ask => Event::Ask,
         }
     }
 }
@@ -88,6 +92,9 @@ impl<'w> Scope<'w> {
 
 impl Watch for Scope<'_> {
     fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+        if event == Event::Ask {
+            return self.watch.on(event);
+        }
         let path = format!("{}/{}", self.name, event.stage());
         self.watch.on(event.with_stage(&path))
     }

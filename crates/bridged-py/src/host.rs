@@ -7,7 +7,8 @@
 
 use crate::errors::Failure;
 use crate::pool;
-use bridged::{Event, Watch};
+use bridged::{Cancelled, Event, Watch};
+use bridged_math::cancel::cancellable;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,7 @@ impl Host {
                 let (slot, ear) = (&mut result, &ear);
                 scope.spawn(move |_| {
                     let _alive = alive; // dropped when the work ends, however it ends
-                    *slot = Some(work(ear));
+                    *slot = Some(cancellable(ear, || work(ear)));
                 });
                 while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                     if interrupted.is_none() {
@@ -80,8 +81,9 @@ impl Host {
         });
         match (interrupted, result) {
             (Some(error), _) => Err(error),
-            (None, Err(error)) => Err(error.into().into()),
-            (None, Ok(result)) => {
+            (None, Err(Cancelled)) => Err(Failure::Stopped.into()),
+            (None, Ok(Err(error))) => Err(error.into().into()),
+            (None, Ok(Ok(result))) => {
                 if let Some(progress) = progress {
                     progress.call1(py, (Vec::<(String, u64, Option<u64>)>::new(),))?;
                 }
@@ -119,7 +121,7 @@ impl Watch for Ear {
                 (Event::End { .. }, Some(at)) => {
                     stages.remove(at);
                 }
-                (_, None) => {}
+                (Event::Ask, _) | (_, None) => {}
             }
         }
         match self.stop.load(Ordering::Relaxed) {

@@ -118,8 +118,8 @@ impl Model {
         write(&table.rows().map(line).collect::<Vec<_>>())
     }
 
-    /// The `wanted` real rows that are nearest to each value, and their distances; −1 and NaN for a
-    /// value that is NaN, or where the pool has fewer rows.
+    /// The `wanted` real rows that are nearest to each value, or all of the pool if it has fewer, and
+    /// their distances; −1 and NaN for a value that is NaN.
     fn nearest<'py>(
         &self,
         py: Python<'py>,
@@ -130,6 +130,7 @@ impl Model {
     ) -> PyResult<Found<'py>> {
         let values = view(&values)?;
         let n = values.rows();
+        let wanted = wanted.min(self.model.to(direction(reverse)).len());
         let found = host.run(py, |_| self.model.nearest(direction(reverse), values, wanted))?;
         let mut rows = vec![-1i64; n * wanted];
         let mut distances = vec![f64::NAN; n * wanted];

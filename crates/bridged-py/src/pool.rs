@@ -5,6 +5,7 @@
 //! in a child builds new ones. The lock is only ever taken with the GIL held, and Python forks with
 //! the GIL held: no child finds it locked.
 
+use bridged_math::chunks::most_threads;
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -19,13 +20,13 @@ struct Pools {
 
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
-/// The pool of this many threads; without a number, of as many as there are cores
+/// The pool of this many threads, or of the most that make sense; without a number, of as many as there are cores
 /// (`RAYON_NUM_THREADS` is heeded). Called with the GIL held.
 pub fn of(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     if threads == Some(0) {
         return Err(PyValueError::new_err("`threads` must be at least 1, or None for all cores"));
     }
-    let threads = threads.unwrap_or(0);
+    let threads = threads.unwrap_or(0).min(most_threads());
     let mut guard = POOLS.lock().expect("nothing panics while it holds the lock");
     let process = std::process::id();
     if guard.as_ref().is_some_and(|pools| pools.process != process) {

@@ -4,6 +4,7 @@ use crate::cluster::ClusterError;
 use crate::metrics::MetricError;
 use crate::settings::BadParameter;
 use bridged_math::Cancelled;
+use bridged_math::memory::TooLarge;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -74,6 +75,9 @@ pub enum Error {
         /// Why.
         source: ClusterError,
     },
+    /// More memory is needed than may be taken.
+    #[error("{0}; take fewer clusters or fewer rows at once")]
+    TooLarge(#[from] TooLarge),
     /// Rows of another dimension than the model's.
     #[error("the rows have {got} columns, but the model's {side} side has {need}")]
     Dimension {

@@ -96,7 +96,7 @@ pub use persist::MODEL_FILE;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };
-pub use problem::{Pairs, Pool, Problem};
+pub use problem::{Pairs, Pool, Problem, ProblemSize};
 pub use settings::{
     Alpha, BridgedClustering, KeepRows, PairRows, Preset, Refine, RefineKind, SideSpec, Uncovered,
 };

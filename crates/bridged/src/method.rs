@@ -3,17 +3,41 @@
 //! [`BridgedClustering`] is one such method, the baselines of `bridged-baselines` are others. A
 //! method predicts x → y; the reverse direction is the same method on [`Problem::flip`].
 
+use crate::cluster::Clusterer;
 use crate::predict::Ask;
-use crate::settings::BadParameter;
-use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem};
+use crate::settings::{BadParameter, SideSpec};
+use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem, ProblemSize};
+use bridged_math::cancel::cancellable;
+use bridged_math::memory::{self, TooLarge};
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Watch};
 use std::fmt::Debug;
 use thiserror::Error as ThisError;
 
 /// Learns to predict y from x. Equal input and seed give equal predictions on any thread count.
 pub trait Method: Debug + Send + Sync {
-    /// Learns from two pools and a few pairs.
+    /// Learns from two pools and a few pairs: refuses what does not fit into memory, and stops soon
+    /// after the watch breaks.
     fn fit(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Box<dyn Predictor>, MethodError> {
+        let size = problem.size();
+        let what = format!("{} on {} rows of x and {} of y", self.name(), size.x.0, size.y.0);
+        memory::require(what, self.memory(size))?;
+        cancellable(watch, || self.learn(problem, seed, watch))?
+    }
+
+    /// Its name in commands, TOML and Python.
+    fn name(&self) -> &'static str;
+
+    /// About how many bytes [`fit`](Self::fit) takes at its peak for a problem of this size, beside
+    /// the problem itself.
+    fn memory(&self, size: ProblemSize) -> u64;
+
+    /// The method itself, which [`fit`](Self::fit) calls.
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,
@@ -102,6 +126,9 @@ pub enum MethodError {
         /// What to do.
         remedy: String,
     },
+    /// More memory is needed than may be taken.
+    #[error("{0}; take fewer rows, or another method")]
+    TooLarge(#[from] TooLarge),
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -146,7 +173,16 @@ impl MethodError {
 }
 
 impl Method for BridgedClustering {
-    fn fit(
+    fn name(&self) -> &'static str {
+        "bridged"
+    }
+
+    fn memory(&self, size: ProblemSize) -> u64 {
+        let side = |spec: &SideSpec, (rows, cols): (usize, usize)| spec.cluster.memory(rows, cols);
+        side(&self.x, size.x).max(side(&self.y, size.y))
+    }
+
+    fn learn(
         &self,
         problem: Problem<'_>,
         seed: Seed,

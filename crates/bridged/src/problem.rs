@@ -75,7 +75,24 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// How large a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProblemSize {
+    /// The rows and columns of x.
+    pub x: (usize, usize),
+    /// The rows and columns of y.
+    pub y: (usize, usize),
+    /// The pairs.
+    pub pairs: usize,
+}
+
 impl<'a> Problem<'a> {
+    /// How large it is.
+    pub fn size(&self) -> ProblemSize {
+        let of = |pool: MatrixRef<'_>| (pool.rows(), pool.cols());
+        ProblemSize { x: of(self.x), y: of(self.y), pairs: self.pairs.len() }
+    }
+
     /// A task from pools and pairs of (row of x, row of y).
     pub fn new(x: MatrixRef<'a>, y: MatrixRef<'a>, pairs: &'a [(u32, u32)]) -> Self {
         Self { x, y, pairs: Pairs::new(pairs) }

@@ -7,9 +7,9 @@
 use crate::Error;
 use crate::cluster::unit_rows;
 use crate::settings::{BadParameter, Limits, within};
-use bridged_math::distance::product_transposed;
-use bridged_math::linalg::pca;
-use bridged_math::{Matrix, MatrixRef, chunks};
+use bridged_math::linalg::{pca, pca_memory};
+use bridged_math::simd::{Panels, Tail};
+use bridged_math::{Matrix, MatrixRef, chunks, memory};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -92,6 +92,12 @@ impl Scale {
                         format!("between 1 and {most} for {side} ({rows} rows, {cols} columns)");
                     return Err(BadParameter::new("pca", need, components).into());
                 }
+                let what = format!(
+                    "principal components of {side} ({} rows, {} columns)",
+                    x.rows(),
+                    x.cols()
+                );
+                memory::require(what, pca_memory(x.rows(), x.cols()) as u64)?;
                 let fitted = pca(x, components);
                 let mean = fitted.mean.iter().map(|&v| v as f32).collect();
                 Ok(Scaler::Project { mean, components: fitted.components })
@@ -148,11 +154,14 @@ impl Scaler {
             Scaler::Project { mean, components } => {
                 let width = components.rows();
                 let mut data = vec![0.0f32; rows * width];
+                // Not the product of gemm, which sums in another order on another processor.
+                let (panels, zeros) =
+                    (Panels::of_rows(components.view(), Tail::InOrder), vec![0.0; width]);
                 chunks::map_blocks_mut(&mut data, width, |range, out| {
                     let part = x.slice(range);
                     let centred =
                         Matrix::from_fn(part.rows(), cols, |i, j| part.row(i)[j] - mean[j]);
-                    product_transposed(centred.view(), components.view(), out);
+                    panels.product(centred.view(), &zeros, out);
                 });
                 Scaled { rows, cols: width, data: Cow::Owned(data) }
             }

@@ -7,11 +7,12 @@
 
 use bridged::MatrixRef;
 use bridged::Problem;
+use bridged_math::cancel::carry;
 use bridged_math::linalg::pca;
 use rayon::prelude::*;
 
 /// The most principal components that `pca` takes by itself.
-const MOST_DIMENSIONS: usize = 8;
+pub(super) const MOST_DIMENSIONS: usize = 8;
 
 /// The principal axes of a pool, scaled so that its mean variance along them is 1.
 #[derive(Clone, Debug)]
@@ -41,13 +42,14 @@ impl Axes {
     pub fn apply(&self, rows: MatrixRef<'_>) -> Vec<f64> {
         let d = self.mean.len();
         let mut out = vec![0.0; rows.rows() * self.q];
-        out.par_chunks_mut(self.q).zip(rows.data().par_chunks(d)).for_each(|(out, row)| {
+        let project = |(out, row): (&mut [f64], &[f32])| {
             let centred: Vec<f64> =
                 row.iter().zip(&self.mean).map(|(&v, m)| f64::from(v) - m).collect();
             for (o, axis) in out.iter_mut().zip(self.directions.chunks_exact(d)) {
                 *o = axis.iter().zip(&centred).map(|(a, v)| a * v).sum();
             }
-        });
+        };
+        out.par_chunks_mut(self.q).zip(rows.data().par_chunks(d)).for_each(carry(project));
         out
     }
 }

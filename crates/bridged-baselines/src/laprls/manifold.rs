@@ -18,6 +18,7 @@
 use crate::kernel::rbf;
 use crate::subspace::times;
 use bridged::MatrixRef;
+use bridged_math::cancel::carry;
 use bridged_math::graph::Graph;
 use bridged_math::linalg::{
     Accum, NotPositiveDefinite, View, cholesky, par_product, solve_cholesky,
@@ -77,7 +78,7 @@ impl<'g> Energy<'g> {
     fn apply(&self, counts: &[f64], l: f64, width: usize, b: &[f64]) -> Vec<f64> {
         let (factor, scale) = (l * self.factor, self.graph.scale());
         let mut out = vec![0.0; b.len()];
-        out.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, out)| {
+        let row = |(i, out): (usize, &mut [f64])| {
             let own = counts[i] + factor * self.diagonal[i];
             out.iter_mut().zip(&b[i * width..]).for_each(|(o, v)| *o = own * v);
             for (j, weight) in self.graph.edges_of(i) {
@@ -87,7 +88,8 @@ impl<'g> Energy<'g> {
                 };
                 out.iter_mut().zip(&b[j * width..]).for_each(|(o, v)| *o -= weight * v);
             }
-        });
+        };
+        out.par_chunks_mut(width.max(1)).enumerate().for_each(carry(row));
         out
     }
 }

@@ -4,6 +4,7 @@
 //! one filled up with zeros, so that a row's prediction is the same bits whatever is asked with it.
 
 use bridged::{Matrix, MatrixRef};
+use bridged_math::cancel::carry;
 use rayon::prelude::*;
 
 /// Rows of a band.
@@ -17,14 +18,16 @@ pub fn in_bands(
 ) -> Matrix {
     let (n, d) = (rows.rows(), rows.cols());
     let mut out = Matrix::zeros(n, outputs);
-    out.data_mut().par_chunks_mut(BAND * outputs.max(1)).enumerate().for_each(|(band, part)| {
+    let predict = |(band, part): (usize, &mut [f32])| {
         let taken = rows.slice(band * BAND..((band + 1) * BAND).min(n));
         let mut input = vec![0.0; BAND * d];
         input[..taken.data().len()].copy_from_slice(taken.data());
         let mut whole = vec![0.0; BAND * outputs];
         f(&input, &mut whole);
         part.copy_from_slice(&whole[..part.len()]);
-    });
+    };
+    let bands = out.data_mut().par_chunks_mut(BAND * outputs.max(1)).enumerate();
+    bands.for_each(carry(predict));
     out
 }
 

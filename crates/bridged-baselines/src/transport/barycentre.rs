@@ -9,6 +9,7 @@
 //! Seguy et al. 2018 and Pooladian & Niles-Weed 2021). The weights b_j are part of g.
 
 use bridged::{Matrix, MatrixRef};
+use bridged_math::cancel::carry;
 use bridged_math::linalg::{Accum, View, par_product};
 use bridged_math::simd::{exp, vectorize_wide};
 use rayon::prelude::*;
@@ -32,7 +33,8 @@ impl Barycentre {
     pub(crate) fn map(&self, mut costs: Vec<f64>) -> Matrix {
         let m = self.g.len();
         let rows = costs.len() / m;
-        costs.par_chunks_mut(m).for_each(|row| softmax(row, &self.g, 1.0 / self.eps));
+        let softmax = |row: &mut [f64]| softmax(row, &self.g, 1.0 / self.eps);
+        costs.par_chunks_mut(m).for_each(carry(softmax));
         let mut out = vec![0.0; rows * self.cols];
         let y = View::new(&self.y, m, self.cols);
         par_product(View::new(&costs, rows, m), y, Accum::Replace, &mut out);

@@ -23,6 +23,7 @@
 use crate::transport::sinkhorn::{Sinkhorn, Task};
 use bridged::Cancelled;
 use bridged::MethodError;
+use bridged_math::cancel::carry;
 use bridged_math::linalg::{Accum, View, par_product};
 use rayon::prelude::*;
 
@@ -97,13 +98,13 @@ pub struct Coupling {
 /// Σ_k C_ik² w_k for every row i of distances (any rows, w.len()).
 pub fn mean_squares(distances: &[f64], w: &[f64]) -> Vec<f64> {
     let square = |row: &[f64]| row.iter().zip(w).map(|(c, w)| c * c * w).sum();
-    distances.par_chunks(w.len()).map(square).collect()
+    distances.par_chunks(w.len()).map(carry(square)).collect()
 }
 
 /// Σ_k C_ik w_k for every row i.
 fn weighted(distances: &[f64], w: &[f64]) -> Vec<f64> {
     let dot = |row: &[f64]| row.iter().zip(w).map(|(c, w)| c * w).sum();
-    distances.par_chunks(w.len()).map(dot).collect()
+    distances.par_chunks(w.len()).map(carry(dot)).collect()
 }
 
 /// a bᵀ, row-major.
@@ -175,7 +176,7 @@ impl Spaces<'_> {
             Some((linear, alpha)) => (alpha, linear),
             None => (1.0, &[][..]),
         };
-        cost.par_chunks_mut(m).zip(r).enumerate().for_each(|(i, (row, r))| {
+        let finish = |(i, (row, r)): (usize, (&mut [f64], &f64))| {
             for (c, s) in row.iter_mut().zip(s) {
                 *c = 2.0 * alpha * (r + s - 2.0 * *c);
             }
@@ -183,7 +184,8 @@ impl Spaces<'_> {
                 let linear = &linear[i * m..(i + 1) * m];
                 row.iter_mut().zip(linear).for_each(|(c, l)| *c += (1.0 - alpha) * l);
             }
-        });
+        };
+        cost.par_chunks_mut(m).zip(r).enumerate().for_each(carry(finish));
     }
 }
 
@@ -193,7 +195,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     let parts = a.par_chunks(PART).zip(b.par_chunks(PART));
     let squares =
         |(a, b): (&[f64], &[f64])| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum() };
-    parts.map(squares).collect::<Vec<_>>().iter().sum::<f64>().sqrt()
+    parts.map(carry(squares)).collect::<Vec<_>>().iter().sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

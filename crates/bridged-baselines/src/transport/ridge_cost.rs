@@ -11,7 +11,7 @@
 use crate::kernel::squared_distances;
 use crate::prepare::{Centred, Paired, Standard};
 use bridged::{Matrix, MatrixRef};
-use bridged::{MethodError, Problem};
+use bridged::{MethodError, Problem, ProblemSize};
 use bridged_math::linalg::{Accum, View, cholesky, par_product, product, solve_cholesky};
 
 pub(crate) struct RidgeCost {
@@ -54,6 +54,15 @@ impl RidgeCost {
         cost.unit = typical(&pool);
         pool.iter_mut().for_each(|c| *c /= cost.unit);
         Ok((cost, pool))
+    }
+
+    /// The bytes that [`fit`](Self::fit) takes beside the costs: rows and mapped rows in double
+    /// precision, and a copy of the costs of which the median is taken.
+    pub(crate) fn memory(size: ProblemSize) -> f64 {
+        let ((n, d), (m, e)) = (size.x, size.y);
+        let (n, d, m, e) = (n as f64, d as f64, m as f64, e as f64);
+        let k = size.pairs as f64;
+        n * (12.0 * d + 8.0 * k + 20.0 * e) + m * 12.0 * e + 8.0 * (k * (d + e) + 3.0 * k * k)
     }
 
     /// The costs of these rows to every row of the y pool, (rows, m).

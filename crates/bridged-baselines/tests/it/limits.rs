@@ -53,6 +53,6 @@ fn a_method_that_is_used_without_the_list_checks_its_numbers_too() {
     refuses(&FusedGw { alpha: -0.1, ..FusedGw::default() }, "fused-gw", "alpha");
     refuses(&NearestPair { rows: 0 }, "nearest-pair", "rows");
     refuses(&Ridge { pca: Components::Count(0), ..Ridge::default() }, "ridge", "pca");
-    refuses(&Pls { components: 0, ..Pls::default() }, "pls", "components");
+    refuses(&Pls { components: Some(0), ..Pls::default() }, "pls", "components");
     refuses(&Cca { regularization: -1.0, ..Cca::default() }, "cca", "regularization");
 }

@@ -68,8 +68,7 @@ pub fn largest_eigenpairs(
     watch: &dyn Watch,
 ) -> Result<KrylovEigen, Cancelled> {
     assert!(count <= n, "an operator of size {n} does not have {count} eigenpairs");
-    let block = (count + (count / 4).max(3)).min(n);
-    let capacity = (4 * block).max(48);
+    let (block, capacity) = sizes(n, count);
     let stage = Stage::begin(watch, "eigenvectors", None)?;
     if n <= DENSE.max(2 * capacity) {
         return Ok(dense(n, count, apply));
@@ -105,6 +104,24 @@ pub fn largest_eigenpairs(
         }
         iterations += 1;
     }
+}
+
+/// The bytes that [`largest_eigenpairs`] takes at most.
+pub fn krylov_memory(n: usize, count: usize) -> f64 {
+    let (block, capacity) = sizes(n, count);
+    let numbers = if n <= DENSE.max(2 * capacity) {
+        6.0 * (n * n) as f64
+    } else {
+        // Both bases, the Ritz vectors and their products, the filter's three blocks, the new ones.
+        n as f64 * (2.0 * capacity as f64 + 7.0 * (block + 1) as f64)
+    };
+    8.0 * numbers
+}
+
+/// The vectors of a block, and those of a full basis.
+fn sizes(n: usize, count: usize) -> (usize, usize) {
+    let block = (count + (count / 4).max(3)).min(n);
+    (block, (4 * block).max(48))
 }
 
 /// A polynomial of A that is at most 1 in magnitude (before scaling) on [lower, cut] and grows as

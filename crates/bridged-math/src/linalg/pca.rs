@@ -7,7 +7,7 @@
 //! Exact and without randomness: from the covariance C when d ≤ n, O(n d² + d³); otherwise from the
 //! Gram matrix G = X̃ X̃ᵀ, whose eigenvectors u give v = X̃ᵀ u / ‖X̃ᵀ u‖, O(n² d + n³).
 
-use super::{Accum, View, fix_sign, product, scatter, symmetric_eigen};
+use super::{Accum, View, fix_sign, par_product, product, scatter, symmetric_eigen};
 use crate::matrix::{Matrix, MatrixRef};
 
 /// The principal components of a set of rows.
@@ -41,6 +41,17 @@ pub fn pca(x: MatrixRef<'_>, components: usize) -> Pca {
     Pca { mean, components, explained_variance }
 }
 
+/// The bytes that [`pca`] takes at most beside the rows, for rows and columns of these numbers.
+pub fn pca_memory(rows: usize, cols: usize) -> f64 {
+    let (n, d) = (rows as f64, cols as f64);
+    let small = n.min(d);
+    // The Gram matrix or the covariance, a copy, its eigenvectors and their workspace; then either
+    // the centred rows or the partial sums of the covariance; then the components.
+    let matrices = 8.0 * 5.0 * small * small;
+    let rows = if d <= n { 1.3e8f64.min(16.0 * 8.0 * d * d) } else { 8.0 * n * d };
+    matrices + rows + 12.0 * small * d
+}
+
 /// The largest eigenpairs of the scatter matrix, descending.
 fn from_covariance(x: MatrixRef<'_>, mean: &[f64], count: usize) -> (Vec<f64>, Vec<f64>) {
     let d = x.cols();
@@ -57,7 +68,7 @@ fn from_gram(x: MatrixRef<'_>, mean: &[f64], count: usize) -> (Vec<f64>, Vec<f64
         x.iter_rows().flat_map(|r| r.iter().zip(mean).map(|(&v, m)| f64::from(v) - m)).collect();
     let centred = View::new(&centred, n, d);
     let mut gram = vec![0.0; n * n];
-    product(centred, centred.t(), Accum::Replace, &mut gram);
+    par_product(centred, centred.t(), Accum::Replace, &mut gram);
     let eigen = symmetric_eigen(&gram, n);
     // Below this, a direction is rounding: dividing by its length would make it look real.
     let least = eigen.values.last().map_or(0.0, |v| v * 1e-12 * n as f64);

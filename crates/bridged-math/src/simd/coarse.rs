@@ -18,6 +18,7 @@
 mod registers;
 
 use super::{LINE, Level, level};
+use crate::cancel::carry;
 use crate::distance::{squared_distance, squared_norm};
 use crate::matrix::{Matrix, MatrixRef};
 use rayon::prelude::*;
@@ -166,11 +167,12 @@ impl Coarse {
 
     fn measure_apart(&mut self, shifted: &Matrix) {
         let padded = self.bias.len();
-        self.apart.par_chunks_mut(padded).enumerate().for_each(|(a, apart)| {
+        let measure = |(a, apart): (usize, &mut [f32])| {
             for (apart, other) in apart.iter_mut().zip(shifted.view().iter_rows()) {
                 *apart = squared_distance(shifted.row(a), other).sqrt() as f32 * ROUNDING;
             }
-        });
+        };
+        self.apart.par_chunks_mut(padded).enumerate().for_each(carry(measure));
     }
 
     pub fn scratch(&self) -> Scratch {

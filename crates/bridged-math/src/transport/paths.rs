@@ -13,7 +13,7 @@ use super::offers::{Offer, Offers, keep_cheapest, round_up};
 use super::pass::{Choice, least_moves};
 use super::prices::quantile;
 use super::{Capacity, Imbalance};
-use rayon::prelude::*;
+use crate::chunks;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -140,7 +140,7 @@ impl<'a> Network<'a> {
             least,
             tree: Tree::new(k + 1),
         };
-        let offers: Vec<_> = (0..k).into_par_iter().map(|a| network.cheapest_offers(a)).collect();
+        let offers: Vec<_> = chunks::par_map(k, |a| network.cheapest_offers(a));
         network.offers = offers.into_iter().flatten().collect();
         (0..k * k).for_each(|pair| network.refresh(pair));
         network

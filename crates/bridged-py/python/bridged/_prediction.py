@@ -95,7 +95,7 @@ class Prediction:
         )
 
     def nearest(self, n: int = 1) -> Neighbors:
-        """The ``n`` real rows of the other pool that are nearest to each prediction.
+        """The ``n`` real rows of the other pool that are nearest to each prediction, or all if it has fewer.
 
         Needs a model that keeps its rows (``keep_rows=True``, the default).
         """

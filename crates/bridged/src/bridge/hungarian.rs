@@ -34,6 +34,12 @@ pub struct Hungarian;
 crate::limits!(Hungarian {});
 
 impl BridgeRule for Hungarian {
+    fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64 {
+        let side = kx.max(ky) as f64;
+        // Two square tables, and what tells whether another assignment is as good.
+        (8.0 * 5.0 * side * side + 8.0 * pairs as f64 * (kx + ky) as f64) as u64
+    }
+
     fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         let (kx, ky) = (votes.x_sizes.len(), votes.y_sizes.len());
         let side = kx.max(ky); // padded to a square: a place in the padding is no link

@@ -28,6 +28,12 @@ pub struct Majority;
 crate::limits!(Majority {});
 
 impl BridgeRule for Majority {
+    fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64 {
+        // Rows and columns of the pairs' memberships, and links to the clusters that were voted for.
+        (64.0 * (kx + ky) as f64 + 96.0 * pairs as f64 + 8.0 * pairs as f64 * (kx + ky) as f64)
+            as u64
+    }
+
     fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         let link = |row: &Vec<VoteCount>| decide(row, &largest(row, |c| f64::from(c.count)), votes);
         Ok(Bridge::of(votes.rows().iter().map(link).collect()))

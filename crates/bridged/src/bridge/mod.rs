@@ -30,6 +30,9 @@ use std::fmt::{self, Debug};
 
 /// Decides the links of one direction. The reverse direction is the rule on [`Votes::flip`].
 pub trait BridgeRule: Check + Debug + Send + Sync {
+    /// About how many bytes linking so many clusters by so many pairs takes at its peak.
+    fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64;
+
     /// One link for each input cluster.
     fn link(&self, votes: &Votes) -> Result<Bridge, Error>;
 
@@ -247,6 +250,10 @@ macro_rules! bridges {
 
             fn reading(&self) -> Reading {
                 match self { $(Self::$variant(rule) => rule.reading(),)+ }
+            }
+
+            fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64 {
+                match self { $(Self::$variant(rule) => rule.memory(kx, ky, pairs),)+ }
             }
 
             fn link_held_out(&self, votes: &Votes, pairs: &[usize]) -> Result<LinkedHeldOut, Error> {

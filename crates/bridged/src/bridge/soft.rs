@@ -26,6 +26,12 @@ pub struct Soft;
 crate::limits!(Soft {});
 
 impl BridgeRule for Soft {
+    fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64 {
+        // Rows and columns of the pairs' memberships, and links to the clusters that were voted for.
+        (64.0 * (kx + ky) as f64 + 96.0 * pairs as f64 + 8.0 * pairs as f64 * (kx + ky) as f64)
+            as u64
+    }
+
     fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         let links = votes.rows().into_iter().map(|mut row| {
             let pairs: u32 = row.iter().map(|c| c.count).sum();

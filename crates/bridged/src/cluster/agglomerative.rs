@@ -23,6 +23,7 @@ use super::forest::Forest;
 use super::ward::{Merge, ward};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Metric};
 use crate::settings::Limits;
+use bridged_math::cancel::{carry, interruptible};
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Cancelled, MatrixRef, Seed, Stage, Watch};
 use rayon::prelude::*;
@@ -83,6 +84,17 @@ const DOUBLE_LIMIT: usize = 16_384;
 crate::limits!(Agglomerative { k: Limits::at_least(1) });
 
 impl Clusterer for Agglomerative {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d) = (rows as f64, cols as f64);
+        let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
+        let distances = match self.linkage {
+            Linkage::Ward => 0.0,
+            _ if rows <= DOUBLE_LIMIT => 4.0 * n * n,
+            _ => 2.0 * n * n,
+        };
+        (copy + distances + 8.0 * n * d + 4.0 * n * d + 160.0 * n) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine
     }
@@ -179,7 +191,7 @@ fn cut(n: usize, k: usize, merges: &[Merge]) -> Vec<u32> {
 }
 
 /// The merges of a linkage on all distances.
-fn link<T: kodama::Float + Send + Into<f64>>(
+fn link<T: kodama::Float + Send + Into<f64> + 'static>(
     x: MatrixRef<'_>,
     metric: Metric,
     method: kodama::Method,
@@ -188,8 +200,8 @@ fn link<T: kodama::Float + Send + Into<f64>>(
 ) -> Result<Vec<Merge>, Cancelled> {
     let n = x.rows();
     let mut distances = all_distances(x, metric, stage, round)?;
-    // kodama has no way to stop it; from here on it is O(n²) steps of a few operations.
-    let tree = kodama::linkage(&mut distances, n, method);
+    // kodama knows no checkpoint; it takes O(n²) steps of a few operations.
+    let tree = interruptible(move || kodama::linkage(&mut distances, n, method));
     stage.step(n as u64)?;
     let mut member: Vec<u32> = (0..n as u32).collect(); // a row of each cluster of the tree
     Ok(tree
@@ -247,7 +259,7 @@ fn all_distances<T: Copy + Send>(
         rest = after;
     }
     for group in bands.chunks_mut(64) {
-        group.par_iter_mut().for_each(|(band, part)| {
+        let fill = |(band, part): &mut (std::ops::Range<usize>, &mut [T])| {
             let mut dots = vec![0.0; band.len() * CHUNK];
             let left = View::new(&rows[band.start * d..band.end * d], band.len(), d);
             for start in (band.start..n).step_by(CHUNK) {
@@ -263,7 +275,8 @@ fn all_distances<T: Copy + Send>(
                     offset += n - 1 - i;
                 }
             }
-        });
+        };
+        group.par_iter_mut().for_each(carry(fill));
         stage.step(group.last().map_or(0, |(band, _)| band.end as u64 - 1))?;
     }
     Ok(all)

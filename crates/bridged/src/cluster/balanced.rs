@@ -27,6 +27,7 @@ use super::clustering::{check_shape, unit_rows};
 use super::kmeans::{KMeansRun, Scatter};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
+use bridged_math::cancel::carry;
 use bridged_math::transport::{Capacity, Transport};
 use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use lloyd::{Lloyd, Restart};
@@ -118,6 +119,17 @@ crate::limits!(BalancedKMeans {
 });
 
 impl Clusterer for BalancedKMeans {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
+        let at_once = (SIDE_BY_SIDE as f64 / (n * k).max(1.0)).clamp(1.0, f64::from(self.restarts));
+        // Of each restart the costs; of all that run at once a product, and the offers of columns.
+        let costs = 4.0 * n * k * at_once * if at_once > 1.0 { 2.0 } else { 1.0 };
+        let start = n * 4.0 * (3.0 + k.ln()) * at_once;
+        let columns = at_once.min(GROUPS as f64) * k * k * 60.0;
+        (copy + costs + start + columns + at_once * (40.0 * k * d + 48.0 * n)) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
     }
@@ -168,7 +180,7 @@ impl Clusterer for BalancedKMeans {
                 })
             };
             let runs: Result<Vec<Vec<KMeansRun>>, ClusterError> =
-                chunks::in_pool(|| groups.par_iter().map(run_group).collect());
+                chunks::in_pool(|| groups.par_iter().map(carry(run_group)).collect());
             best = best.into_iter().chain(runs?.into_iter().flatten()).reduce(KMeansRun::better);
         }
         Ok(self.finish(x, best.expect("at least one restart is made")))

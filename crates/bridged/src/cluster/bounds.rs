@@ -17,6 +17,7 @@
 
 use super::history::History;
 use super::sums::Move;
+use bridged_math::cancel::carry;
 use bridged_math::distance::{
     Centres, least, least_and_close, nearest_exactly, squared_distance, squared_norm,
     squared_to_some,
@@ -138,21 +139,17 @@ impl<'a> Assigner<'a> {
         let blocks = self.rows.len().div_ceil(len);
         let bounds =
             LowerBounds::blocks(&mut self.lower, &mut self.since, self.groups, len, blocks);
-        let moves: Vec<Vec<Move>> = self
-            .rows
-            .par_chunks_mut(len)
-            .zip(bounds)
-            .enumerate()
-            .map(|(b, (rows, bounds))| {
-                let mut block = Block { pass: &pass, start: b * len, rows, bounds, moves: vec![] };
-                if full || block.is_hopeless() {
-                    block.measure_all()
-                } else {
-                    block.measure_some()
-                }
-                block.moves
-            })
-            .collect();
+        let measure = |(b, (rows, bounds))| {
+            let mut block = Block { pass: &pass, start: b * len, rows, bounds, moves: vec![] };
+            if full || block.is_hopeless() {
+                block.measure_all()
+            } else {
+                block.measure_some()
+            }
+            block.moves
+        };
+        let blocks = self.rows.par_chunks_mut(len).zip(bounds).enumerate();
+        let moves: Vec<Vec<Move>> = blocks.map(carry(measure)).collect();
         let mut moves = moves.concat();
         for m in &mut moves {
             (m.from, m.to) = (self.order[m.from as usize], self.order[m.to as usize]);
@@ -195,6 +192,11 @@ fn groups_for(k: usize, cols: usize) -> usize {
     let affordable = cols * size_of::<f32>() / 3 / BOUND;
     let few = (k / 8).next_multiple_of(8).clamp(GROUPS.0, GROUPS.1);
     k.min(affordable.max(few))
+}
+
+/// The bytes of the bounds of all rows.
+pub(super) fn bounds_memory(rows: usize, cols: usize, k: usize) -> f64 {
+    rows as f64 * (size_of::<RowState>() + BOUND * groups_for(k.max(1), cols)) as f64
 }
 
 /// The lower bounds of a block of rows; without any when nothing is to be skipped.

@@ -20,7 +20,8 @@ use super::clustering::{check_shape, relabel_by_first_appearance};
 use super::forest::Forest;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Metric, NOISE};
 use crate::settings::{Limits, Number};
-use bridged_math::chunks::map_blocks;
+use bridged_math::cancel::checkpoint;
+use bridged_math::chunks::{self, map_blocks};
 use bridged_math::neighbors::{Neighbors, Own};
 use bridged_math::{Cancelled, MatrixRef, Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,16 @@ impl Number for Eps {
 crate::limits!(Dbscan { eps: Limits::Above(0.0, 1e30), min_samples: Limits::at_least(1) });
 
 impl Clusterer for Dbscan {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let n = rows as f64;
+        let copy = if self.metric == Metric::Cosine { 4.0 * n * cols as f64 } else { 0.0 };
+        let auto = if self.eps == Eps::Auto { 28.0 * n * self.min_samples as f64 } else { 0.0 };
+        // A forest of all rows for each block of a slab; core rows are copied at the end.
+        let forests = 4.0 * n * (SLAB.min(rows)).div_ceil(chunks::block_len(SLAB)) as f64;
+        let core = 4.0 * n * cols as f64 + 32.0 * n;
+        (copy + Neighbors::memory(rows, cols, 0, 0) + auto.max(forests).max(core) + 40.0 * n) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine
     }
@@ -301,6 +312,7 @@ fn join(
     };
     let (mut forest, mut border) = (Forest::new(n), Vec::new());
     in_slabs(n, n as u64, stage, link, |mut links| {
+        checkpoint();
         for i in 0..n {
             let root = links.joined.find(i);
             if root != i {

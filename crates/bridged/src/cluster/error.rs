@@ -2,6 +2,7 @@
 
 use crate::settings::BadParameter;
 use bridged_math::Cancelled;
+use bridged_math::memory::TooLarge;
 use thiserror::Error;
 
 /// Why a clustering could not be made.
@@ -80,6 +81,9 @@ pub enum ClusterError {
     /// A parameter out of its limits.
     #[error(transparent)]
     BadParameter(#[from] BadParameter),
+    /// More memory is needed than may be taken.
+    #[error("{0}; take fewer rows, or a clustering that needs less, such as `kmeans`")]
+    TooLarge(#[from] TooLarge),
     /// The data does not allow it.
     #[error("{0}")]
     Unfit(String),

@@ -25,14 +25,16 @@
 use super::assign::AssignRule;
 use super::clustering::{check_shape, relabel_by_first_appearance};
 use super::gaussian::{Densities, Gaussian, log_sum_exp};
+use super::kmeans::run_memory;
 use super::mixture_f32::MixtureF32;
 use super::moments::Moments;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
+use bridged_math::cancel::carry;
 use bridged_math::chunks::map_blocks_mut;
 use bridged_math::distance::nearest;
 use bridged_math::linalg::{cholesky, invert_lower, scatter};
-use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch};
+use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +118,21 @@ crate::limits!(GaussianMixture {
 });
 
 impl Clusterer for GaussianMixture {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let blocks = rows.div_ceil(chunks::block_len(rows).max(1)) as f64;
+        let start = run_memory(rows, cols, self.k);
+        let em = match self.covariance {
+            // Covariances and factors of this iteration, of the one before and of the best run, and
+            // the responsibilities.
+            Covariance::Full => {
+                8.0 * (6.0 * k * d * d + 2.0 * n * k + n) + 8.0 * blocks * k * (d + 1.0)
+            }
+            _ => 8.0 * k * d * (2.0 * blocks + 20.0) + 16.0 * n,
+        };
+        (start.max(em) + 24.0 * n) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         matches!(self.init, Init::Given(_))
     }
@@ -298,7 +315,7 @@ impl GaussianMixture {
                     .collect();
                 let factors: Vec<Vec<f64>> = covariances
                     .into_par_iter()
-                    .map(|covariance| inverse_factor(covariance, d, data.floor))
+                    .map(carry(|covariance| inverse_factor(covariance, d, data.floor)))
                     .collect();
                 factors.concat()
             }

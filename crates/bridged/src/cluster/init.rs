@@ -10,6 +10,7 @@
 
 use super::kmeans::Scatter;
 use crate::cluster::ClusterError;
+use bridged_math::cancel::carry;
 use bridged_math::distance::Centres;
 use bridged_math::seed::Rng;
 use bridged_math::{Matrix, MatrixRef, Seed, chunks};
@@ -181,16 +182,16 @@ fn plus_plus_from(from: &Origin<'_>, k: usize, seeds: &[Seed], keep: Keep) -> Ve
         .collect();
     let first: Vec<usize> = draws.iter().map(|d| d.chosen[0]).collect();
     let distances = from.squared_distances(&first); // (n, runs)
-    draws.par_iter_mut().enumerate().for_each(|(at, draw)| {
-        draw.take(&distances, first.len(), at);
-    });
+    let take = |(at, draw): (usize, &mut Draw)| draw.take(&distances, first.len(), at);
+    draws.par_iter_mut().enumerate().for_each(carry(take));
     for _ in 1..k {
         let candidates: Vec<usize> =
             draws.par_iter_mut().flat_map_iter(|d| d.candidates(trials)).collect();
         let distances = from.squared_distances(&candidates); // (n, runs · trials)
-        draws.par_iter_mut().enumerate().for_each(|(at, draw)| {
+        let choose = |(at, draw): (usize, &mut Draw)| {
             draw.choose(&distances, &candidates, at * trials, trials);
-        });
+        };
+        draws.par_iter_mut().enumerate().for_each(carry(choose));
     }
     let start = |d: Draw| Start { centroids: x.select(d.chosen), half_distances: d.kept };
     draws.into_iter().map(start).collect()

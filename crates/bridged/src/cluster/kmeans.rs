@@ -17,11 +17,12 @@
 //! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
 use super::assign::AssignRule;
-use super::bounds::{Assigner, Pruning};
+use super::bounds::{Assigner, Pruning, bounds_memory};
 use super::clustering::{check_shape, inertia_of, unit_rows};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
+use bridged_math::cancel::carry;
 use bridged_math::distance::squared_distance;
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
 use rayon::prelude::*;
@@ -97,6 +98,14 @@ crate::limits!(KMeans {
 });
 
 impl Clusterer for KMeans {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
+        let at_once =
+            if rows.saturating_mul(cols) <= SMALL { side_by_side(self.restarts) } else { 1.0 };
+        (copy + at_once * run_memory(rows, cols, self.k) + 12.0 * n + 8.0 * k * d) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
     }
@@ -126,7 +135,7 @@ impl Clusterer for KMeans {
             Ok(run)
         };
         let runs: Vec<KMeansRun> = if x.data().len() <= SMALL {
-            (0..restarts).into_par_iter().map(run).collect::<Result<_, _>>()?
+            (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?
         } else {
             best_of((0..restarts).map(run))?
         };
@@ -134,6 +143,21 @@ impl Clusterer for KMeans {
             runs.into_iter().reduce(KMeansRun::better).expect("at least one restart is made");
         Ok(self.finish(x, best))
     }
+}
+
+/// How many of these restarts run at the same time.
+fn side_by_side(restarts: u32) -> f64 {
+    f64::from(restarts).min(rayon::current_num_threads() as f64)
+}
+
+/// The bytes that one run takes at most: the start, the bounds of rows, where the centres were, and
+/// the centres as the kernels want them with their distances from each other.
+pub(super) fn run_memory(rows: usize, cols: usize, k: usize) -> f64 {
+    let (n, d) = (rows as f64, cols as f64);
+    let start = n * (4.0 * (3.0 + (k as f64).ln()) + 4.0);
+    let remembered = (4.0 * n * d / 4.0).max(8.0 * 4.0 * k as f64 * d);
+    let centres = k as f64 * d * 40.0 + 5.0 * (k * k) as f64;
+    start.max(bounds_memory(rows, cols, k) + remembered) + centres + 24.0 * n
 }
 
 /// Keeps only the best so far, so that large data never hold several runs.

@@ -95,6 +95,15 @@ crate::limits!(MiniBatchKMeans {
 });
 
 impl Clusterer for MiniBatchKMeans {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
+        let batch = self.batch_size.min(rows) as f64;
+        let sample = (3.0 * batch.max(k)).min(n);
+        let start = sample * (8.0 * d + 4.0 * (4.0 + k.ln()));
+        (copy + start + batch * (4.0 * d + 24.0) + k * d * 48.0 + 5.0 * k * k + 28.0 * n) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
     }

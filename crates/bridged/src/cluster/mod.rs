@@ -52,7 +52,8 @@ pub use spread::Spread;
 pub(crate) use spread::spaced;
 
 use crate::settings::{BadParameter, Check, Limits};
-use bridged_math::{MatrixRef, Seed, Watch};
+use bridged_math::cancel::cancellable;
+use bridged_math::{MatrixRef, Seed, Watch, memory};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
@@ -70,7 +71,7 @@ pub trait Clusterer: Check + Debug + Send + Sync {
     ) -> Result<Clustering, ClusterError> {
         self.check()?;
         check_rows(x)?;
-        self.cluster(x, seed, watch)
+        self.fit_finite(x, seed, watch)
     }
 
     /// Whether the result depends on where zero is: by angles, or by centroids that are given. Rows of
@@ -79,7 +80,24 @@ pub trait Clusterer: Check + Debug + Send + Sync {
         false
     }
 
-    /// Clusters rows that are known to be finite by parameters that were checked.
+    /// Clusters rows that are known to be finite by parameters that were checked: refuses what does
+    /// not fit into memory, and stops soon after the watch breaks.
+    fn fit_finite(
+        &self,
+        x: MatrixRef<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        let what = || format!("clustering {} rows of {} columns", x.rows(), x.cols());
+        memory::require(what(), self.memory(x.rows(), x.cols()))?;
+        cancellable(watch, || self.cluster(x, seed, watch))?
+    }
+
+    /// About how many bytes it takes at its peak for rows and columns of these numbers, beside the
+    /// rows themselves.
+    fn memory(&self, rows: usize, cols: usize) -> u64;
+
+    /// The algorithm itself, which [`fit_finite`](Self::fit_finite) calls.
     fn cluster(
         &self,
         x: MatrixRef<'_>,
@@ -174,6 +192,10 @@ clusterings! {
 }
 
 impl Clusterer for ClusterSpec {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        self.clusterer().memory(rows, cols)
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,

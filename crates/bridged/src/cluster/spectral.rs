@@ -21,7 +21,7 @@ use super::clustering::{check_shape, relabel_by_first_appearance};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, KMeans, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS};
 use bridged_math::graph::Graph;
-use bridged_math::linalg::{Krylov, largest_eigenpairs};
+use bridged_math::linalg::{Krylov, krylov_memory, largest_eigenpairs};
 use bridged_math::{Matrix, MatrixRef, Scope, Seed, Stage, Watch};
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,17 @@ crate::limits!(Spectral {
 });
 
 impl Clusterer for Spectral {
+    fn memory(&self, rows: usize, cols: usize) -> u64 {
+        let (n, d) = (rows as f64, cols as f64);
+        let graph = Graph::memory(rows, cols, self.neighbors - 1);
+        let edges = 24.0 * n * self.neighbors.min(rows) as f64;
+        let k = self.k.min(rows);
+        let eigen = edges + krylov_memory(rows, k);
+        let inner = KMeans { k, restarts: self.restarts, ..KMeans::default() };
+        let kmeans = edges + 12.0 * n * k as f64 + inner.memory(rows, k) as f64;
+        (4.0 * n * d + graph.max(eigen).max(kmeans) + 24.0 * n) as u64
+    }
+
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine
     }

@@ -20,7 +20,7 @@
 
 use super::memberships::push_hard;
 use super::{AssignRule, Clustering, Metric, NOISE};
-use bridged_math::distance::{Centres, dot, product_transposed, squared_distance};
+use bridged_math::distance::{dot, squared_distance};
 use bridged_math::linalg::symmetric_eigen;
 use bridged_math::{Matrix, MatrixRef, chunks};
 
@@ -160,7 +160,7 @@ impl Spread {
         blocks.concat()
     }
 
-    /// The mean over scaled rows of their largest membership, by one matrix product.
+    /// The mean over scaled rows of their largest membership.
     pub(crate) fn clarity(
         &self,
         clustering: &Clustering,
@@ -175,14 +175,18 @@ impl Spread {
         let seen = metric.view(scaled);
         let seen = MatrixRef::new(scaled.rows(), scaled.cols(), &seen).expect("same shape");
         let logs: Vec<f64> = clustering.sizes.iter().map(|&n| f64::from(n.max(1)).ln()).collect();
-        let (mut sum, mut row) = (0.0, Vec::with_capacity(logs.len()));
-        Centres::new(centres.view()).for_each_scores(seen, |_, scores| {
-            row.clear();
-            row.extend(logs.iter().zip(scores).map(|(log, &s)| log - f64::from(s) / heat));
-            let sure = softmax(&mut row);
-            sum += if sure { row.iter().fold(0.0, |a: f64, &b| a.max(b)) } else { 1.0 };
+        // By distances in f64, which are the same on every processor; the rows are few.
+        let largest = |row: &[f32]| {
+            let away = centres.view().iter_rows().map(|c| 0.5 * squared_distance(row, c));
+            let mut weights: Vec<f64> =
+                logs.iter().zip(away).map(|(log, s)| log - s / heat).collect();
+            let sure = softmax(&mut weights);
+            if sure { weights.iter().fold(0.0, |a: f64, &b| a.max(b)) } else { 1.0 }
+        };
+        let blocks = chunks::map_blocks(seen.rows(), |range| {
+            range.map(|i| largest(seen.row(i))).sum::<f64>()
         });
-        sum / scaled.rows() as f64
+        blocks.into_iter().sum::<f64>() / scaled.rows() as f64
     }
 }
 
@@ -231,14 +235,16 @@ impl Span {
 
     /// Σ ‖Vᵀ row‖² over rows.
     fn squared_lengths(&self, rows: MatrixRef<'_>) -> f64 {
-        let k = self.centred.rows();
-        let mut products = vec![0.0f32; rows.rows() * k];
-        product_transposed(rows, self.centred.view(), &mut products);
-        let along = |axis: &Vec<f64>, row: &[f32]| -> f64 {
-            axis.iter().zip(row).map(|(a, &p)| a * f64::from(p)).sum()
+        // By sums in f64, which are the same on every processor; the rows are few.
+        let of_row = |row: &[f32]| {
+            let products: Vec<f64> = self.centred.view().iter_rows().map(|c| dot(row, c)).collect();
+            let along =
+                |axis: &Vec<f64>| axis.iter().zip(&products).map(|(a, p)| a * p).sum::<f64>();
+            self.axes.iter().map(|axis| along(axis).powi(2)).sum::<f64>()
         };
-        let of_row = |row: &[f32]| self.axes.iter().map(|a| along(a, row).powi(2)).sum::<f64>();
-        products.chunks_exact(k).map(of_row).sum()
+        chunks::map_blocks(rows.rows(), |range| range.map(|i| of_row(rows.row(i))).sum::<f64>())
+            .into_iter()
+            .sum()
     }
 }
 

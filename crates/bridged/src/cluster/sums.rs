@@ -5,7 +5,8 @@
 //! so the sums do not depend on the number of threads. Several labellings of the same rows are
 //! summed in one pass, which reads each row once for all of them.
 
-use bridged_math::{Matrix, MatrixRef, simd};
+use bridged_math::cancel::carry;
+use bridged_math::{Matrix, MatrixRef, chunks, simd};
 use rayon::prelude::*;
 
 /// Columns in a block: two cache lines of `f32`.
@@ -37,14 +38,11 @@ impl Sums {
 
     /// The sums of several labellings, each what [`Sums::new`] gives.
     pub fn of_each(x: MatrixRef<'_>, labellings: &[&[u32]], k: usize) -> Vec<Self> {
-        let blocks: Vec<Vec<[f64; BLOCK]>> = (0..x.cols().div_ceil(BLOCK))
-            .into_par_iter()
-            .map(|b| {
-                let mut block = vec![[0.0; BLOCK]; labellings.len() * k];
-                add(&mut block, x, b, Changes::All { labellings, k });
-                block
-            })
-            .collect();
+        let blocks: Vec<Vec<[f64; BLOCK]>> = chunks::par_map(x.cols().div_ceil(BLOCK), |b| {
+            let mut block = vec![[0.0; BLOCK]; labellings.len() * k];
+            add(&mut block, x, b, Changes::All { labellings, k });
+            block
+        });
         let of = |(t, labels): (usize, &&[u32])| {
             let mut sizes = vec![0; k];
             labels.iter().for_each(|&l| sizes[l as usize] += 1);
@@ -60,9 +58,8 @@ impl Sums {
             self.sizes[m.from as usize] -= 1;
             self.sizes[m.to as usize] += 1;
         }
-        self.blocks.par_iter_mut().enumerate().for_each(|(b, block)| {
-            add(block, x, b, Changes::Some(moves));
-        });
+        let apply = |(b, block): (usize, &mut Vec<_>)| add(block, x, b, Changes::Some(moves));
+        self.blocks.par_iter_mut().enumerate().for_each(carry(apply));
     }
 
     /// How many rows each cluster has.

@@ -18,8 +18,9 @@
 //! three searches a merge. Time O(n² d) in all, `f64` throughout.
 
 use super::clustering::NOISE;
+use bridged_math::cancel::checkpoint;
 use bridged_math::linalg::{Accum, View, product};
-use bridged_math::{Cancelled, MatrixRef, Stage};
+use bridged_math::{Cancelled, MatrixRef, Stage, chunks};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
@@ -189,33 +190,31 @@ impl Clusters {
         let groups = 16usize.div_ceil(tiles.max(1)).min(self.len().div_ceil(CHUNK));
         let group_len = self.len().div_ceil(groups).next_multiple_of(CHUNK);
         let this = &*self;
-        let found: Vec<Vec<(f64, u32)>> = (0..tiles * groups)
-            .into_par_iter()
-            .map(|task| {
-                let (tile, group) = (task / groups, task % groups);
-                let queries = &queries[tile * TILE..((tile + 1) * TILE).min(queries.len())];
-                let left: Vec<f64> =
-                    queries.iter().flat_map(|&q| this.centroid(q as usize)).copied().collect();
-                let mut best = vec![(f64::INFINITY, NOISE); queries.len()];
-                let mut products = vec![0.0; queries.len() * CHUNK];
-                let end = ((group + 1) * group_len).min(this.len());
-                for start in (group * group_len..end).step_by(CHUNK) {
-                    let chunk = start..(start + CHUNK).min(end);
-                    let right = &this.centroids[chunk.start * this.d..chunk.end * this.d];
-                    let products = &mut products[..queries.len() * chunk.len()];
-                    product(
-                        View::new(&left, queries.len(), this.d),
-                        View::new(right, chunk.len(), this.d).t(),
-                        Accum::Replace,
-                        products,
-                    );
-                    for (q, dots) in products.chunks_exact(chunk.len()).enumerate() {
-                        this.nearest_in(queries[q] as usize, chunk.start, dots, &mut best[q]);
-                    }
+        let found: Vec<Vec<(f64, u32)>> = chunks::par_map(tiles * groups, |task| {
+            let (tile, group) = (task / groups, task % groups);
+            let queries = &queries[tile * TILE..((tile + 1) * TILE).min(queries.len())];
+            let left: Vec<f64> =
+                queries.iter().flat_map(|&q| this.centroid(q as usize)).copied().collect();
+            let mut best = vec![(f64::INFINITY, NOISE); queries.len()];
+            let mut products = vec![0.0; queries.len() * CHUNK];
+            let end = ((group + 1) * group_len).min(this.len());
+            for start in (group * group_len..end).step_by(CHUNK) {
+                checkpoint();
+                let chunk = start..(start + CHUNK).min(end);
+                let right = &this.centroids[chunk.start * this.d..chunk.end * this.d];
+                let products = &mut products[..queries.len() * chunk.len()];
+                product(
+                    View::new(&left, queries.len(), this.d),
+                    View::new(right, chunk.len(), this.d).t(),
+                    Accum::Replace,
+                    products,
+                );
+                for (q, dots) in products.chunks_exact(chunk.len()).enumerate() {
+                    this.nearest_in(queries[q] as usize, chunk.start, dots, &mut best[q]);
                 }
-                best
-            })
-            .collect();
+            }
+            best
+        });
         for (tile, groups) in found.chunks(groups.max(1)).enumerate() {
             for q in 0..groups[0].len() {
                 let at = queries[tile * TILE + q] as usize;

@@ -13,6 +13,7 @@ use crate::predict::{Answer, ExpectedErrors, Source, dense, towards};
 use crate::settings::{BridgedClustering, PairRows};
 use crate::side::Side;
 use bridged_math::Matrix;
+use bridged_math::cancel::carry;
 use rayon::prelude::*;
 
 /// With more pairs than this, this many of them, evenly spaced, are left out in turn.
@@ -48,7 +49,7 @@ impl HeldOutPairs<'_> {
         pairs
             .par_iter()
             .enumerate()
-            .map(|(at, &pair)| self.trial(&expected, &paired_sum, pair, shares(at)))
+            .map(carry(|(at, &pair)| self.trial(&expected, &paired_sum, pair, shares(at))))
             .collect()
     }
 

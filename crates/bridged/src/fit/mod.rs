@@ -19,12 +19,14 @@ mod side;
 mod votes;
 
 use crate::Error;
+use crate::bridge::BridgeRule;
 use crate::kept::KeptRows;
 use crate::model::BridgedModel;
 use crate::problem::{Pool, Problem};
 use crate::settings::{BridgedClustering, KeepRows, PairRows, SideSpec};
 use crate::side::Side;
-use bridged_math::{Seed, Stage, Watch};
+use bridged_math::cancel::cancellable;
+use bridged_math::{Seed, Stage, Watch, chunks, memory};
 use std::collections::BTreeSet;
 use votes::PairedRows;
 
@@ -83,6 +85,15 @@ impl BridgedClustering {
     ) -> Result<BridgedModel, Error> {
         self.check()?;
         problem.check()?;
+        cancellable(watch, || self.learn_checked(problem, seed, watch))?
+    }
+
+    fn learn_checked(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
         let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
         let apart = |rows: &[usize]| match self.pair_rows {
             PairRows::Pooled => BTreeSet::new(),
@@ -92,12 +103,19 @@ impl BridgedClustering {
         let y = Side::fit(&self.y, problem.y, &apart(&y_rows), ("y", seed), watch)?;
 
         let stage = Stage::begin(watch, "bridge", Some(1))?;
-        let (x_paired, y_paired) = rayon::join(
+        let (kx, ky) = (x.k(), y.k());
+        // Both directions are linked at the same time.
+        let bytes = self.bridge.memory(kx, ky, x_rows.len()).saturating_mul(2);
+        memory::require(
+            format!("a {} bridge of {kx} and {ky} clusters", self.bridge.name()),
+            bytes,
+        )?;
+        let (x_paired, y_paired) = chunks::join(
             || PairedRows::new(&x, problem.x, x_rows),
             || PairedRows::new(&y, problem.y, y_rows),
         );
         let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), problem);
-        let (forward, reverse) = rayon::join(
+        let (forward, reverse) = chunks::join(
             || self.regressor(&votes, (&x, &x_paired), (&y, &y_paired)),
             || self.regressor(&votes.flip(), (&y, &y_paired), (&x, &x_paired)),
         );

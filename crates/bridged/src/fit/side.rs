@@ -60,9 +60,9 @@ impl Side {
         distinct.and_then(|()| clusterer.check_distinct(scaled.view())).map_err(wrong)?;
         // Finite rows stay finite without scaling; otherwise they are checked again.
         let clustering = match scaler {
-            Scaler::None => clusterer.cluster(scaled.view(), seed.child(name), &watch),
+            Scaler::None => clusterer.fit_finite(scaled.view(), seed.child(name), &watch),
             _ => check_finite(scaled.view())
-                .and_then(|()| clusterer.cluster(scaled.view(), seed.child(name), &watch)),
+                .and_then(|()| clusterer.fit_finite(scaled.view(), seed.child(name), &watch)),
         };
         let clustering = clustering.map_err(wrong)?;
         if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {

@@ -4,7 +4,7 @@ use crate::bridge::{BridgeRule, PairVote, Votes, depth};
 use crate::cluster::{Memberships, spaced};
 use crate::problem::Problem;
 use crate::side::Side;
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, chunks};
 
 /// The rows of the pairs on one side.
 pub(super) struct PairedRows {
@@ -68,7 +68,7 @@ pub(super) fn votes(
         (paired.depths(side), paired.memberships(side, pool, temperature))
     };
     let ((x_depths, x_members), (y_depths, y_members)) =
-        rayon::join(|| read(x, x_paired, problem.x), || read(y, y_paired, problem.y));
+        chunks::join(|| read(x, x_paired, problem.x), || read(y, y_paired, problem.y));
     let vote = |s: usize| PairVote {
         x: x_paired.labels[s],
         y: y_paired.labels[s],

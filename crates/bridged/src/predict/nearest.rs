@@ -5,7 +5,8 @@ use crate::model::{BridgedModel, Direction};
 use crate::scale::Scaler;
 use crate::side::Side;
 use bridged_math::MatrixRef;
-use bridged_math::neighbors::NeighborIndex;
+use bridged_math::memory;
+use bridged_math::neighbors::{NeighborIndex, Neighbors};
 use std::sync::Arc;
 
 /// A real row near a predicted value.
@@ -37,6 +38,9 @@ impl BridgedModel {
             (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
         let queries = values.select(answered.iter().copied());
         let queries = to.scaler.apply(queries.view());
+        let (rows, n) = (answered.len(), n.min(to.len()));
+        let bytes = Neighbors::memory(0, to.cols(), rows, 0) + 44.0 * (rows * n) as f64;
+        memory::require(format!("the {n} nearest rows of {rows} values"), bytes as u64)?;
         let found = index.neighbors().nearest(queries.view(), n);
         let mut nearest = vec![Vec::new(); values.rows()];
         for (q, i) in answered.into_iter().enumerate() {

@@ -128,11 +128,14 @@ impl Recorder {
 
 impl Watch for Recorder {
     fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+        if event == Event::Ask {
+            return ControlFlow::Continue(());
+        }
         let stage = event.stage().to_string();
         self.0.lock().unwrap().push(match event {
             Event::Begin { total, .. } => Seen::Begin(stage, total),
             Event::Step { done, .. } => Seen::Step(stage, done),
-            Event::End { .. } => Seen::End(stage),
+            _ => Seen::End(stage),
         });
         ControlFlow::Continue(())
     }

@@ -1,6 +1,7 @@
 //! The state of Sinkhorn's iteration: scalings around absorbed potentials, in bands of rows.
 
 use super::Task;
+use bridged_math::cancel::carry;
 use bridged_math::simd::{exp, vectorize, vectorize_wide};
 use rayon::prelude::*;
 
@@ -8,6 +9,9 @@ use rayon::prelude::*;
 const RANGE: f64 = 1e100;
 /// Entries of a band at least, and bands at most.
 const BAND: (usize, usize) = (16_384, 32);
+
+/// A band of kernel and costs, its potentials and scalings, and its part of Kᵀu.
+type Band<'b> = (((&'b mut [f64], &'b [f64]), (&'b [f64], &'b [f64])), &'b mut [f64]);
 
 /// The iteration's state: plan = u K v with K = exp((f + g − C)/ε), and w = Kᵀu.
 pub(super) struct Scaling<'a> {
@@ -85,7 +89,7 @@ impl<'a> Scaling<'a> {
         let bands = self.kernel.par_chunks(self.band * m).zip(self.a.par_chunks(self.band));
         let out = self.u.par_chunks_mut(self.band).zip(self.partial.par_chunks_mut(m));
         let inside: Vec<bool> =
-            bands.zip(out).map(|((k, a), (u, w))| scale_rows(k, a, v, u, w)).collect();
+            bands.zip(out).map(carry(|((k, a), (u, w))| scale_rows(k, a, v, u, w))).collect();
         self.fold();
         inside.into_iter().all(|inside| inside)
     }
@@ -95,7 +99,7 @@ impl<'a> Scaling<'a> {
         let m = self.b.len();
         let bands = self.cost.par_chunks(self.band * m).zip(self.f.par_chunks(self.band));
         let bands = bands.zip(self.partial.par_chunks_mut(m));
-        bands.for_each(|((cost, f), low)| least_of_columns(cost, f, low));
+        bands.for_each(carry(|((cost, f), low)| least_of_columns(cost, f, low)));
         self.g.fill(f64::INFINITY);
         for low in self.partial.chunks_exact(m) {
             self.g.iter_mut().zip(low).for_each(|(g, l)| *g = g.min(*l));
@@ -106,7 +110,7 @@ impl<'a> Scaling<'a> {
     fn hard_rows(&mut self) {
         let g = &self.g;
         let bands = self.cost.par_chunks(self.band * g.len()).zip(self.f.par_chunks_mut(self.band));
-        bands.for_each(|(cost, f)| least_of_rows(cost, g, f));
+        bands.for_each(carry(|(cost, f)| least_of_rows(cost, g, f)));
     }
 
     /// K = exp((f + g − C)/ε) and w = Kᵀu.
@@ -116,10 +120,10 @@ impl<'a> Scaling<'a> {
         let bands =
             self.kernel.par_chunks_mut(self.band * m).zip(self.cost.par_chunks(self.band * m));
         let bands = bands.zip(rows).zip(self.partial.par_chunks_mut(m));
-        bands.for_each(|(((kernel, cost), (f, u)), w)| {
-            fill_rows(kernel, cost, f, g, inverse);
+        bands.for_each(carry(|(((kernel, cost), (f, u)), w): Band<'_>| {
+            fill_rows(&mut *kernel, cost, f, g, inverse);
             add_rows(kernel, u, w);
-        });
+        }));
         self.fold();
     }
 
@@ -271,5 +275,5 @@ pub(super) fn largest(cost: &[f64]) -> f64 {
         }
         if finite { high } else { f64::INFINITY }
     };
-    cost.par_chunks(BAND.0).map(of_band).reduce(|| 0.0, f64::max)
+    cost.par_chunks(BAND.0).map(carry(of_band)).reduce(|| 0.0, f64::max)
 }

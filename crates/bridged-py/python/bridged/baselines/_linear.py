@@ -45,8 +45,11 @@ class PLS(Baseline):
 
     Parameters
     ----------
-    components : int, default=4
-        How many directions are used, or as many as the pairs can tell apart. Fewer shrink more.
+    components : int, default=None
+        How many directions are used, or as many as the pairs can tell apart; fewer shrink more.
+        By default the number, 0 to 10, that predicts pairs best that were left out in turn (each
+        tenth of them where they are more than ten). With 0 every answer is the mean of the paired
+        outputs.
     pca : "auto", "all" or {"count": int}, default="auto"
         How many principal components of each pool it sees.
     {common}
@@ -57,7 +60,7 @@ class PLS(Baseline):
     def __init__(
         self,
         *,
-        components: int = 4,
+        components: int | None = None,
         pca: Components = "auto",
         random_state: Seed = 0,
         threads: int | None = None,

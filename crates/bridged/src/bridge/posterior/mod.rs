@@ -98,6 +98,16 @@ crate::limits!(Posterior {
 });
 
 impl BridgeRule for Posterior {
+    fn memory(&self, kx: usize, ky: usize, pairs: usize) -> u64 {
+        let (cells, seats) =
+            (kx as f64 * ky as f64, kx as f64 * (ky * kx.div_ceil(ky.max(1))) as f64);
+        // Sums, votes and links of all cells, the assignment over seats; memberships of the pairs by
+        // rows, by columns and as running sums, and those of pairs that are held out.
+        (cells * (3.0 * 8.0 + 2.0 * 16.0)
+            + seats * 8.0 * 3.0
+            + 8.0 * pairs as f64 * 6.0 * (kx + ky) as f64) as u64
+    }
+
     fn link(&self, votes: &Votes) -> Result<Bridge, Error> {
         Ok(self.link_held_out(votes, &[])?.bridge)
     }

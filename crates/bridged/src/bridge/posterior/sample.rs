@@ -25,6 +25,7 @@ use super::evidence::Evidence;
 use super::reliability::Reliability;
 use super::sums::PosteriorSums;
 use bridged_math::Seed;
+use bridged_math::cancel::checkpoint;
 use bridged_math::seed::Rng;
 use rand::RngExt;
 
@@ -44,6 +45,7 @@ pub(super) fn maps(evidence: &Evidence, prior: &Reliability, sums: &mut Posterio
     let mut chain = Chain::new(evidence);
     chain.set_reliability(0.5);
     for sweep in 0..WARM_UP + SWEEPS {
+        checkpoint();
         for _ in 0..PROPOSALS * evidence.kx {
             chain.step(&mut rng);
         }

@@ -8,6 +8,7 @@ use crate::cluster::init::Start;
 use crate::cluster::kmeans::{KMeansRun, Scatter};
 use crate::cluster::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Descent, Metric};
+use bridged_math::cancel::carry;
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::transport::{Transport, TransportError};
 use bridged_math::{Cancelled, Matrix, MatrixRef, chunks};
@@ -96,11 +97,15 @@ impl Lloyd<'_> {
         scratch: &mut Vec<f32>,
     ) -> Result<(), ClusterError> {
         self.score(restarts, scratch);
-        restarts.par_iter_mut().try_for_each(|restart| self.assign(restart))?;
+        restarts
+            .par_iter_mut()
+            .try_for_each(carry(|restart: &mut &mut Restart| self.assign(restart)))?;
         if restarts[0].sums.is_none() {
             self.first_sums(restarts);
         }
-        restarts.par_iter_mut().for_each(|restart| self.recentre(restart));
+        restarts
+            .par_iter_mut()
+            .for_each(carry(|restart: &mut &mut Restart| self.recentre(restart)));
         Ok(())
     }
 
