@@ -39,7 +39,6 @@ mod convert;
 mod delimited;
 pub mod error;
 mod format;
-mod guard;
 mod magic;
 mod npy;
 pub mod pairs;

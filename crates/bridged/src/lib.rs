@@ -90,5 +90,12 @@ pub use settings::{
 };
 pub use side::{Names, Side, TextColumn};
 
+/// What the fuzz targets need of the inside; no part of the interface.
+#[cfg(feature = "persist")]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::persist::reseal::reseal;
+}
+
 /// The newest model format that this release reads, and the one that it writes.
 pub const MODEL_VERSION: u32 = 3;

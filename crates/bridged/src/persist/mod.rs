@@ -17,6 +17,7 @@
 //! | `read.rs`, `write.rs` | named arrays in and out, each checked |
 //! | `side.rs` | one side |
 //! | `regressor.rs` | one direction |
+//! | `reseal.rs` | makes checksums right again, for fuzzing |
 //! | `earlier.rs` | what versions 1 and 2 kept in the header instead |
 //!
 //! Writing goes to a temporary file beside the target, which is renamed at the end: a crash leaves
@@ -29,6 +30,7 @@ mod earlier;
 mod file;
 mod read;
 mod regressor;
+pub(crate) mod reseal;
 mod side;
 mod write;
 
