@@ -2,4 +2,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| bridged_fuzz::named("arrow").expect("it is listed").attack(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    bridged_fuzz::named("arrow").expect("it is listed").attack(bytes);
+});

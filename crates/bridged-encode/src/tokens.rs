@@ -384,7 +384,7 @@ pub(crate) mod tests {
         tokens.longest_word = usize::MAX; // as a `max_input_chars_per_word` may say
         let text = ["a <7> ".repeat(200), "x".repeat(200_000)].concat();
         let start = std::time::Instant::now();
-        assert_eq!(tokens.ids(&text, 512).unwrap().len(), 403);
+        assert_eq!(tokens.ids(&text, 512).unwrap().len(), 512);
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 

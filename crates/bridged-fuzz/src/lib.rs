@@ -31,8 +31,8 @@ use bridged_math::guard;
 pub struct Target {
     /// Its name, also that of its program under `fuzz/` and of its folder of crash inputs.
     pub name: &'static str,
-    /// Gives it bytes.
-    pub run: fn(&[u8]),
+    /// Gives it bytes, and says whether it could read them.
+    pub run: fn(&[u8]) -> bool,
     /// Small valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Words of its format, for the mutator and the dictionary of libFuzzer.
@@ -75,9 +75,9 @@ pub fn named(name: &str) -> Option<&'static Target> {
 }
 
 impl Target {
-    /// Gives it bytes, and panics if one of our own lines panicked inside of a guard.
-    pub fn attack(&self, bytes: &[u8]) {
-        (self.run)(bytes);
+    /// Gives it bytes, and says whether it could read them; panics if one of our own lines panicked inside of a guard.
+    pub fn attack(&self, bytes: &[u8]) -> bool {
+        let read = (self.run)(bytes);
         let ours = guard::swallowed().into_iter().find(guard::Swallowed::is_ours);
         if let Some(ours) = ours {
             panic!(
@@ -85,6 +85,7 @@ impl Target {
                 self.name, ours.place, ours.message
             );
         }
+        read
     }
 
     /// Its words as a dictionary of libFuzzer.

@@ -54,17 +54,17 @@ fn crashes(target: &Target) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-/// Gives an input to a target, and says what is wrong with what it did.
-fn attack(target: &Target, input: &[u8]) -> Result<(), String> {
+/// Gives an input to a target, and says whether it could read it, or what is wrong with what it did.
+fn attack(target: &Target, input: &[u8]) -> Result<bool, String> {
     let (start, held) = (Instant::now(), HELD.load(Relaxed));
     MOST.store(held, Relaxed);
     let result = catch_unwind(AssertUnwindSafe(|| target.attack(input)));
     let (time, bytes) = (start.elapsed(), MOST.load(Relaxed).saturating_sub(held));
     match result {
         Err(_) => Err("it panicked".into()),
-        Ok(()) if bytes > MOST_BYTES => Err(format!("it took {bytes} bytes")),
-        Ok(()) if time > MOST_TIME => Err(format!("it took {time:?}")),
-        Ok(()) => Ok(()),
+        Ok(_) if bytes > MOST_BYTES => Err(format!("it took {bytes} bytes")),
+        Ok(_) if time > MOST_TIME => Err(format!("it took {time:?}")),
+        Ok(read) => Ok(read),
     }
 }
 
@@ -88,21 +88,24 @@ fn no_target_panics_hangs_or_takes_more_memory_than_its_input_deserves() {
             let [one, other] = [(); 2].map(|()| &seeds[random.below(seeds.len())]);
             mutate(one, other, target.words, &mut random)
         });
-        let mut done = 0;
+        let (mut done, mut read) = (0, 0);
         for input in seeds.iter().chain(&crashes).cloned().chain(mutated) {
             done += 1;
-            if let Err(reason) = attack(target, &input) {
-                let file = std::env::temp_dir().join(format!("bridged-fuzz-{}.input", target.name));
-                std::fs::write(&file, &input).unwrap();
-                failures.insert(
-                    target.name,
-                    format!("{reason}: {} ({} bytes)", file.display(), input.len()),
-                );
-                break;
+            match attack(target, &input) {
+                Ok(good) => read += usize::from(good),
+                Err(reason) => {
+                    let name = format!("bridged-fuzz-{}.input", target.name);
+                    let (file, len) = (std::env::temp_dir().join(name), input.len());
+                    std::fs::write(&file, &input).unwrap();
+                    failures
+                        .insert(target.name, format!("{reason}: {} ({len} bytes)", file.display()));
+                    break;
+                }
             }
         }
         total += done;
-        println!("{:14} {done:7} inputs in {:6.2} s", target.name, start.elapsed().as_secs_f64());
+        let (name, seconds) = (target.name, start.elapsed().as_secs_f64());
+        println!("{name:14} {done:7} inputs, {read:7} read, in {seconds:6.2} s");
     }
     println!("{total} inputs");
     swallowed_elsewhere()
@@ -124,7 +127,8 @@ fn every_seed_is_read_by_its_target_and_every_target_has_its_program() {
             target.name
         );
         assert!(manifest.contains(&format!("name = \"{}\"", target.name)), "{}", target.name);
-        for seed in (target.seeds)() {
+        for (at, seed) in (target.seeds)().into_iter().enumerate() {
+            assert!(target.attack(&seed), "seed {at} of {} cannot be read", target.name);
             assert!(seed.len() < 8192, "a seed of {} has {} bytes", target.name, seed.len());
         }
     }

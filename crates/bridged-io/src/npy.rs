@@ -78,7 +78,12 @@ fn load<T: Copy + Default>(
     let (header, start) = read_header(&mut reader)?;
     let Header { rows, cols, size, .. } = header;
     let held = input.len.saturating_sub(start);
-    let needed = (rows as u128) * (cols as u128) * (size as u128);
+    // Two sides of 64 bits fit into 128, but not times the size of an entry.
+    let needed = ((rows as u128) * (cols as u128)).checked_mul(size as u128);
+    let needed = needed.ok_or_else(|| format!("its header claims {rows} × {cols} entries"))?;
+    if rows > 0 && cols == 0 {
+        return Err(format!("its header claims {rows} rows without entries"));
+    }
     if u128::from(held) < needed {
         return Err(format!(
             "it is cut off: {rows} × {cols} entries need {needed} bytes, it holds {held}"

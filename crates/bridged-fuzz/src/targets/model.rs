@@ -37,19 +37,15 @@ pub const MODEL: Target =
 
 pub const MODEL_RESEALED: Target = Target {
     name: "model_resealed",
-    run: |bytes| {
-        if let Some(sealed) = bridged::fuzzing::reseal(bytes) {
-            read(&sealed);
-        }
-    },
+    run: |bytes| bridged::fuzzing::reseal(bytes).is_some_and(|sealed| read(&sealed)),
     seeds: seeds::models,
     words: WORDS,
     rounds: 1500,
 };
 
 /// Reads a model and uses it.
-fn read(bytes: &[u8]) {
-    let Ok(model) = BridgedModel::from_bytes(bytes, Path::new("m.bridged")) else { return };
+fn read(bytes: &[u8]) -> bool {
+    let Ok(model) = BridgedModel::from_bytes(bytes, Path::new("m.bridged")) else { return false };
     let _ = model.describe();
     for direction in [Direction::Forward, Direction::Reverse] {
         let table = model.link_table(direction);
@@ -72,4 +68,5 @@ fn read(bytes: &[u8]) {
     let written = model.to_bytes().expect("what was read can be written");
     let again = BridgedModel::from_bytes(&written, Path::new("again.bridged"));
     assert!(again.is_ok_and(|again| again == model), "what was written is not what was read");
+    true
 }
