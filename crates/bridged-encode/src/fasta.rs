@@ -60,7 +60,7 @@ pub fn read(path: &Path, mut input: impl BufRead + Send + 'static) -> std::io::R
 /// The error for an item of more letters than are read.
 pub fn too_long(what: &str, most: usize) -> ItemError {
     ItemError(format!(
-        "the {what} has more than {most} letters, and that many are read; raise --max-letters if it is meant"
+        "the {what} has more than {most} letters, the most that are read; raise --max-letters to read it"
     ))
 }
 

@@ -104,7 +104,6 @@ fn table(bytes: &[u8], ending: &str) -> bool {
         if let Ok(texts) = table.clone().into_texts(None, None) {
             assert_eq!(texts.ids.len(), texts.texts.len());
         }
-        let _ = table.clone().into_pairs();
         if let Ok(pool) = table.into_pool(Select::default()) {
             assert_eq!(pool.ids.len(), pool.rows.rows());
             assert!(
@@ -150,8 +149,7 @@ fn columns(bytes: &[u8]) -> bool {
     let all: Vec<(ColumnKind, String)> = lines.filter_map(column).collect();
     let table: Vec<ColumnInfo<'_>> =
         all.iter().map(|(kind, name)| ColumnInfo { name, kind: kind.clone() }).collect();
-    let likely = ["value".to_string(), "x".to_string()];
-    if let Ok(chosen) = Columns::choose(&table, Wanted { id, vector, likely: &likely }) {
+    if let Ok(chosen) = Columns::choose(&table, Wanted { id, vector, ..Wanted::default() }) {
         let places = chosen.vector.places();
         assert!(!places.is_empty() && places.iter().all(|at| *at < table.len()));
         assert!(chosen.id.is_none_or(|at| at < table.len() && !places.contains(&at)));
