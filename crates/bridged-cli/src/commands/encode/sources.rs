@@ -125,8 +125,7 @@ pub fn texts(path: &Path, columns: &Columns) -> Result<Source<String>> {
     let (mut items, most) = (Vec::new(), columns.most_letters());
     let mut lines = BufReader::new(File::open(path).with_context(failed)?);
     while let Some(line) = line(&mut lines, most).with_context(failed)? {
-        let text = line.map_err(|long| ItemError(long.to_string()));
-        let text = text.and_then(|text| present((!text.trim().is_empty()).then_some(text)));
+        let text = line.and_then(|text| present((!text.trim().is_empty()).then_some(text)));
         items.push(((items.len() + 1).to_string(), text));
     }
     Ok(Source::in_memory(path, items))
