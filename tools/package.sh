@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "${1:?a folder}" && out="$(cd "$1" && pwd)"
-cargo package --locked --workspace --exclude bridged-py ${PACKAGE_FLAGS:-}
+cargo package --locked --workspace --exclude bridged-py --exclude bridged-fuzz ${PACKAGE_FLAGS:-}
 environment="${CARGO_TARGET_DIR:-target}/packaging"
 [ -x "$environment/bin/maturin" ] || { python3 -m venv "$environment" && "$environment/bin/pip" install -q 'maturin==1.16.0'; }
 rm -rf "$environment/sdist"

@@ -91,6 +91,14 @@ impl Words {
     }
 }
 
+/// The numbers of a sequence's words under a vocabulary of that size, all of them inside of it; for fuzzing.
+#[doc(hidden)]
+pub fn fuzz_words(size: usize, sequence: &str) -> Option<Vec<u32>> {
+    let ids = Words::of_size(size)?.ids(sequence, 512).ok()?;
+    assert!(ids.iter().all(|id| (*id as usize) < size), "a word beyond the vocabulary");
+    Some(ids)
+}
+
 /// The encoder.
 #[derive(Clone, Debug)]
 pub struct BarcodeBert {

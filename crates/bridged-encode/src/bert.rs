@@ -610,6 +610,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn an_added_token_beyond_the_words_of_the_model_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        crate::weights::tests::save(&folder.path().join("model.safetensors"), &["a"]);
+        let mut tokenizer = golden()["tokens"][0]["tokenizer"].clone();
+        let words = tokenizer["model"]["vocab"].as_object().unwrap().len();
+        tokenizer["added_tokens"] =
+            serde_json::json!([{"content": "<huge>", "id": 4_000_000_000u32}]);
+        let write = |name: &str, json: &Value| {
+            std::fs::write(folder.path().join(name), json.to_string()).unwrap();
+        };
+        write("tokenizer.json", &tokenizer);
+        write("config.json", &serde_json::json!({"model_type": "bert", "vocab_size": words}));
+        let error = SentenceBert::open(folder.path()).unwrap_err().to_string();
+        let expected = format!("its tokeniser goes up to 4000000000, its words to {words}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+
+    #[test]
     fn damaged_weights_give_an_error_and_never_a_vector_of_nan() {
         let mut vector = vec![1.0, 2.0];
         assert_eq!(finite(vector.clone()), Ok(vector.clone()));

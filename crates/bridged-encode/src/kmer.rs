@@ -103,8 +103,9 @@ impl Kmers {
 
     fn row(&self, sequence: &str) -> Result<Vec<f32>, ItemError> {
         let letters = letters(sequence, Gaps::Out)?;
-        let mut row = vec![0.0; self.dim];
-        let (mut number, mut known, mut total) = (0, 0, 0.0f32);
+        // Whole numbers: in f32 a count stops growing at 2^24, and longer sequences are read.
+        let mut counts = vec![0u64; self.dim];
+        let (mut number, mut known, mut total) = (0, 0, 0u64);
         for letter in letters {
             match digit(letter) {
                 Some(digit) => {
@@ -114,18 +115,17 @@ impl Kmers {
                 None => known = 0,
             }
             if known >= self.k {
-                row[self.columns[number] as usize] += 1.0;
-                total += 1.0;
+                counts[self.columns[number] as usize] += 1;
+                total += 1;
             }
         }
-        if total == 0.0 {
+        if total == 0 {
             let k = self.k;
             return Err(ItemError(format!(
                 "the sequence has no word of {k} letters in A, C, G and T"
             )));
         }
-        row.iter_mut().for_each(|v| *v /= total);
-        Ok(row)
+        Ok(counts.into_iter().map(|count| (count as f64 / total as f64) as f32).collect())
     }
 }
 
@@ -167,6 +167,14 @@ mod tests {
         assert_eq!((got[0], got[1], got[4]), (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0));
         let got = row(2, Strand::Given, "aNac").unwrap();
         assert_eq!((got[1], got.iter().sum::<f32>()), (1.0, 1.0));
+    }
+
+    #[test]
+    fn long_sequences_are_counted_to_their_end() {
+        // More words than a f32 can count one by one: 2^24 of A, then half as many of C.
+        let sequence = ["A".repeat(1 << 24), "C".repeat(1 << 23)].concat();
+        let got = row(1, Strand::Given, &sequence).unwrap();
+        assert_eq!(got, [2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
     }
 
     #[test]

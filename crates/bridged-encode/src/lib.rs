@@ -30,6 +30,14 @@ pub use entry::{Construct, EncoderOption, Entry, Made, Modality, OptionValue, Re
 pub use error::{EncodeError, ItemError};
 pub use weights::Weights;
 
+/// What the fuzz targets need of the inside; no part of the interface.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::barcode::fuzz_words as barcode_words;
+    pub use crate::tokens::fuzz_tokens as tokens;
+    pub use crate::weights::fuzz_pickle as pickle;
+}
+
 /// What turns items into vectors: texts and sequences are `str`, photographs are the bytes of their files.
 pub trait Encoder<Item: ?Sized>: Sync {
     /// Its name in [`ALL`].

@@ -11,6 +11,7 @@
 //! Schuster & Nakajima 2012; Devlin et al. 2019.
 
 use crate::{EncodeError, ItemError, Weights};
+use bridged_math::memory;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ pub struct Tokens {
     special: Vec<(String, u32)>,
     prefix: String,
     longest_word: usize,
+    /// Bytes of the longest piece, so that longer ones are not looked for.
+    longest_piece: usize,
     lowercase: bool,
     strip_accents: bool,
     ideographs: bool,
@@ -47,7 +50,7 @@ impl Tokens {
                 .map_err(|reason| EncodeError::BadFile { path: json, reason });
         }
         if text.is_file() {
-            let words = std::fs::read_to_string(&text).map_err(|e| unreadable(&text, e))?;
+            let words = read_text(&text, 8)?;
             let beside = weights.beside("tokenizer_config.json");
             let settings = if beside.is_file() { read_json(&beside)? } else { Value::Null };
             return Self::from_vocabulary(&words, &settings)
@@ -82,7 +85,8 @@ impl Tokens {
         let special = added
             .iter()
             .filter_map(|token| {
-                Some((token["content"].as_str()?.to_string(), number(&token["id"])?))
+                let content = token["content"].as_str().filter(|content| !content.is_empty())?;
+                Some((content.to_string(), number(&token["id"])?))
             })
             .collect();
         Self {
@@ -91,7 +95,8 @@ impl Tokens {
             prefix: model["continuing_subword_prefix"].as_str().unwrap_or("##").to_string(),
             longest_word: model["max_input_chars_per_word"]
                 .as_u64()
-                .map_or(LONGEST_WORD, |n| n as usize),
+                .map_or(LONGEST_WORD, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+            longest_piece: 0,
             lowercase,
             strip_accents: flag("strip_accents", lowercase),
             ideographs: flag("handle_chinese_chars", true),
@@ -114,6 +119,7 @@ impl Tokens {
             pieces,
             prefix: "##".into(),
             longest_word: LONGEST_WORD,
+            longest_piece: 0,
             lowercase,
             strip_accents: settings["strip_accents"].as_bool().unwrap_or(lowercase),
             ideographs: settings["tokenize_chinese_chars"].as_bool().unwrap_or(true),
@@ -131,31 +137,40 @@ impl Tokens {
             id.ok_or_else(|| format!("has no piece `{name}`, which every text needs"))
         };
         (self.unknown, self.first, self.last) = (find(unknown)?, find("[CLS]")?, find("[SEP]")?);
+        self.longest_piece = self.pieces.keys().map(String::len).max().unwrap_or(0);
         Ok(self)
     }
 
-    /// The largest number of a piece.
+    /// The largest number that a text may get: of a piece, or of a token that was added.
     pub fn largest(&self) -> u32 {
-        self.pieces.values().copied().max().unwrap_or(0)
+        let added = self.special.iter().map(|(_, id)| id);
+        self.pieces.values().chain(added).copied().max().unwrap_or(0)
     }
 
     /// A text in at most `most` numbers, the first and last of which are `[CLS]` and `[SEP]`.
     pub fn ids(&self, text: &str, most: usize) -> Result<Vec<u32>, ItemError> {
         let mut ids = vec![self.first];
-        let mut rest = text;
-        while !rest.is_empty() && ids.len() < most {
-            let found =
-                self.special.iter().filter_map(|(token, id)| Some((rest.find(token)?, token, *id)));
-            // Of those that begin at the same place the longest.
-            let found = found.min_by_key(|(at, token, _)| (*at, usize::MAX - token.len()));
-            let end = found.map_or(rest.len(), |(at, ..)| at);
-            self.plain(&rest[..end], &mut ids);
-            rest = match found {
-                Some((at, token, id)) => {
-                    ids.push(id);
-                    &rest[at + token.len()..]
+        // Where each special token is next, looked for again only when the text is beyond it.
+        let mut next: Vec<Option<usize>> =
+            self.special.iter().map(|(token, _)| text.find(token)).collect();
+        let mut at = 0;
+        while at < text.len() && ids.len() < most {
+            for (next, (token, _)) in next.iter_mut().zip(&self.special) {
+                if next.is_some_and(|found| found < at) {
+                    *next = text[at..].find(token).map(|found| found + at);
                 }
-                None => "",
+            }
+            let found = next.iter().zip(&self.special).filter_map(|(next, s)| Some(((*next)?, s)));
+            // Of those that begin at the same place the longest.
+            let found = found.min_by_key(|(at, (token, _))| (*at, usize::MAX - token.len()));
+            let end = found.map_or(text.len(), |(found, _)| found);
+            self.plain(&text[at..end], most, &mut ids);
+            at = match found {
+                Some((found, (token, id))) => {
+                    ids.push(*id);
+                    found + token.len()
+                }
+                None => text.len(),
             };
         }
         if ids.len() == 1 {
@@ -166,10 +181,13 @@ impl Tokens {
         Ok(ids)
     }
 
-    /// The pieces of a text without special tokens.
-    fn plain(&self, text: &str, ids: &mut Vec<u32>) {
+    /// The pieces of a text without special tokens, at least up to `most` numbers.
+    fn plain(&self, text: &str, most: usize, ids: &mut Vec<u32>) {
         let normal = self.normal(text);
         for word in normal.split(char::is_whitespace) {
+            if ids.len() >= most {
+                break;
+            }
             for part in word.split_inclusive(is_punctuation) {
                 let mark = part.chars().next_back().filter(|c| is_punctuation(*c));
                 let (word, mark) = part.split_at(part.len() - mark.map_or(0, char::len_utf8));
@@ -208,7 +226,11 @@ impl Tokens {
         let mut piece = String::new();
         let mut fits = word.chars().count() <= self.longest_word;
         while fits && !rest.is_empty() {
-            let ends = rest.char_indices().rev().map(|(at, c)| at + c.len_utf8());
+            let mut most = self.longest_piece.min(rest.len());
+            while !rest.is_char_boundary(most) {
+                most -= 1;
+            }
+            let ends = rest[..most].char_indices().rev().map(|(at, c)| at + c.len_utf8());
             let found = ends.into_iter().find_map(|end| {
                 piece.clear();
                 if rest.len() < word.len() {
@@ -232,6 +254,19 @@ impl Tokens {
     }
 }
 
+/// The tokens of a text by a `tokenizer.json` or a `vocab.txt`, none beyond the largest; for fuzzing.
+pub fn fuzz_tokens(file: &str, text: &str) -> Option<Vec<u32>> {
+    let tokens = match serde_json::from_str::<Value>(file) {
+        Ok(json) => Tokens::from_json(&json),
+        Err(_) => Tokens::from_vocabulary(file, &Value::Null),
+    };
+    let tokens = tokens.ok()?;
+    let ids = tokens.ids(text, 64).ok()?;
+    assert!((2..=64).contains(&ids.len()), "{} tokens", ids.len());
+    assert!(ids.iter().all(|id| *id <= tokens.largest()), "a token beyond the largest");
+    Some(ids)
+}
+
 fn is_control(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     let written = matches!(c, '\t' | '\n' | '\r');
@@ -250,11 +285,20 @@ fn is_ideograph(c: char) -> bool {
 
 /// A file of JSON.
 pub fn read_json(path: &Path) -> Result<Value, EncodeError> {
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, e))?;
+    let text = read_text(path, 16)?;
     serde_json::from_str(&text).map_err(|e| EncodeError::BadFile {
         path: PathBuf::from(path),
         reason: format!("is not the JSON that it should be: {e}"),
     })
+}
+
+/// A text file that becomes a table of words; `growth` is how much larger that table may be than the file.
+fn read_text(path: &Path, growth: u64) -> Result<String, EncodeError> {
+    let len = std::fs::metadata(path).map_err(|e| unreadable(path, e))?.len();
+    memory::require("its table of words", len.saturating_mul(growth)).map_err(|e| {
+        EncodeError::BadFile { path: PathBuf::from(path), reason: format!("is too large: {e}") }
+    })?;
+    std::fs::read_to_string(path).map_err(|e| unreadable(path, e))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> EncodeError {
@@ -309,6 +353,39 @@ pub(crate) mod tests {
         assert!(error.contains("`BPE` after `none` and `ByteLevel`"), "{error}");
         let error = Tokens::from_vocabulary("a\nb", &Value::Null).unwrap_err();
         assert!(error.contains("has no piece `[UNK]`"), "{error}");
+    }
+
+    /// A tokeniser of the golden vocabulary with these added tokens.
+    fn with_added(added: Value) -> Tokens {
+        let mut json = golden()["tokens"][0]["tokenizer"].clone();
+        json["added_tokens"] = added;
+        Tokens::from_json(&json).unwrap()
+    }
+
+    #[test]
+    fn an_added_token_counts_among_the_numbers_that_a_text_may_get() {
+        let tokens = with_added(serde_json::json!([{"content": "<huge>", "id": 4_000_000_000u32}]));
+        assert_eq!(tokens.ids("<huge>", 16).unwrap()[1], 4_000_000_000);
+        assert_eq!(tokens.largest(), 4_000_000_000);
+    }
+
+    #[test]
+    fn an_added_token_without_letters_is_no_token() {
+        let tokens = with_added(serde_json::json!([{"content": "", "id": 1}]));
+        let plain = with_added(serde_json::json!([]));
+        assert_eq!(tokens.ids("a dog", 16), plain.ids("a dog", 16));
+    }
+
+    #[test]
+    fn many_added_tokens_and_a_long_text_take_a_moment() {
+        let added: Vec<Value> =
+            (0..2000).map(|i| serde_json::json!({"content": format!("<{i}>"), "id": 1})).collect();
+        let mut tokens = with_added(Value::Array(added));
+        tokens.longest_word = usize::MAX; // as a `max_input_chars_per_word` may say
+        let text = ["a <7> ".repeat(200), "x".repeat(200_000)].concat();
+        let start = std::time::Instant::now();
+        assert_eq!(tokens.ids(&text, 512).unwrap().len(), 512);
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 
     #[test]

@@ -41,7 +41,6 @@ mod delimited;
 mod dialect;
 pub mod error;
 mod format;
-mod guard;
 mod magic;
 mod npy;
 pub mod pairs;

@@ -109,7 +109,12 @@ fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
 /// That the file holds as many numbers as its header says.
 fn check_size(header: &Header, held: u64) -> Result<(), String> {
     let Header { rows, cols, size, .. } = header;
-    let needed = (*rows as u128) * (*cols as u128) * (*size as u128);
+    // Two sides of 64 bits fit into 128, but not times the size of an entry.
+    let needed = ((*rows as u128) * (*cols as u128)).checked_mul(*size as u128);
+    let needed = needed.ok_or_else(|| format!("its header claims {rows} × {cols} entries"))?;
+    if *rows > 0 && *cols == 0 {
+        return Err(format!("its header claims {rows} rows without entries"));
+    }
     if u128::from(held) < needed {
         return Err(format!(
             "it is cut off: {rows} × {cols} entries need {needed} bytes, it holds {held}"

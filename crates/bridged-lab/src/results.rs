@@ -29,6 +29,9 @@ const LOCK: &str = ".bridged-lock";
 /// The files that a folder of results may hold.
 pub const FILES: [&str; 5] = [STUDY, RUNS, PACKED, SPACES, MADE];
 
+/// The most bytes of runs that are unpacked: more than a million runs.
+const MOST_UNPACKED: u64 = 1 << 30;
+
 /// The results of a study, as a report reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
@@ -276,7 +279,13 @@ fn unpacked(path: &Path) -> Result<Vec<u8>, LabError> {
     let io = |source| LabError::Io { path: path.to_path_buf(), source };
     let file = std::fs::File::open(path).map_err(io)?;
     let mut text = Vec::new();
-    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text).map_err(io)?;
+    // Gzip packs a thousand bytes into one.
+    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(MOST_UNPACKED + 1);
+    unpacked.read_to_end(&mut text).map_err(io)?;
+    if text.len() as u64 > MOST_UNPACKED {
+        let reason = format!("unpacks to more than {MOST_UNPACKED} bytes, which no study has");
+        return Err(LabError::BadFile { path: path.to_path_buf(), reason });
+    }
     Ok(text)
 }
 

@@ -11,6 +11,7 @@
 //! | [`chunks`] | parallel passes over fixed blocks of rows, folded in order |
 //! | [`distance`] | squared distances to a set of centres by one matrix product |
 //! | [`graph`] | the symmetric graph of nearest neighbours |
+//! | [`guard`] | a panic of a decoder becomes an error, and is counted |
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
 //! | [`memory`] | how much memory may be taken, asked before it is taken |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
@@ -24,6 +25,7 @@ pub mod cancel;
 pub mod chunks;
 pub mod distance;
 pub mod graph;
+pub mod guard;
 pub mod linalg;
 pub mod matrix;
 pub mod memory;

@@ -102,6 +102,13 @@ pub use settings::{
 };
 pub use side::{Names, Side, TextColumn};
 
+/// What the fuzz targets need of the inside; no part of the interface.
+#[cfg(feature = "persist")]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::persist::reseal::reseal;
+}
+
 /// The model format that this release writes, but for pools that were moved ([`offset`]): those are of
 /// the next version, which an earlier release refuses instead of misreading it.
 pub const MODEL_VERSION: u32 = 3;

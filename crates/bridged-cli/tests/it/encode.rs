@@ -57,6 +57,34 @@ fn sequences_become_a_table_and_those_that_cannot_are_listed() {
 }
 
 #[test]
+fn what_is_longer_than_the_limit_is_listed_and_the_rest_goes_on() {
+    let folder = Folder::new();
+    let long = format!("{}>long\n{}\n>last\nACGTAC\n", fasta(1), "ACGT".repeat(100));
+    folder.write("b.fasta", &long);
+    let command = "encode dna b.fasta --encoder kmer --k 2 --max-letters 60";
+    folder.ok(&format!("{command} -o y.parquet"));
+    assert_eq!(table(&folder, "y.parquet").ids, ["s0", "last"]);
+    let failed = folder.text("y.failed.csv");
+    assert!(failed.contains("long,") && failed.contains("more than 60 letters"), "{failed}");
+    assert!(failed.contains("raise --max-letters"), "{failed}");
+    let strict = folder.shell(&format!("$BRIDGED {command} --strict -o z.parquet"));
+    assert_eq!(strict.code, 1, "{}", strict.stderr);
+    assert!(
+        strict.stderr.contains("`long`: the sequence has more than 60 letters"),
+        "{}",
+        strict.stderr
+    );
+    folder.ok("encode dna b.fasta --encoder kmer --k 2 --max-letters 400 -o w.parquet");
+    assert_eq!(table(&folder, "w.parquet").ids, ["s0", "long", "last"]);
+
+    folder.write("t.txt", "a dog runs\na dog that runs and runs and runs\n\na cat\n");
+    folder.ok("encode text t.txt --encoder tfidf --max-letters 10 -o t.parquet");
+    assert_eq!(table(&folder, "t.parquet").ids, ["1", "4"]);
+    let failed = folder.text("t.failed.csv");
+    assert!(failed.contains("2,") && failed.contains("more than 10 letters"), "{failed}");
+}
+
+#[test]
 fn work_that_was_cut_off_goes_on_and_ends_with_the_same_bytes() {
     let folder = Folder::new();
     folder.write("b.fasta", fasta(1300));

@@ -75,6 +75,12 @@ pub(crate) const OPTIONS: &[EncoderOption] = &[
         default: "as the origin of the weights does",
         value: OptionValue::Choice(Preset::NAMES),
     },
+    EncoderOption {
+        name: "max-pixels",
+        about: "Pixels of the largest picture that is read; larger ones are listed beside the output",
+        default: "64000000",
+        value: OptionValue::Count(1),
+    },
 ];
 
 #[derive(Default, Deserialize)]
@@ -82,13 +88,15 @@ pub(crate) const OPTIONS: &[EncoderOption] = &[
 struct Parameters {
     logits: bool,
     preset: Option<String>,
+    max_pixels: Option<u64>,
 }
 
 /// The encoder of a network with these options.
 pub(crate) fn open(architecture: Architecture, settings: &Settings, path: &Path) -> Made<[u8]> {
-    let Parameters { logits, preset } = settings.parse()?;
+    let Parameters { logits, preset, max_pixels } = settings.parse()?;
     let output = if logits { Output::Logits } else { Output::Features };
     let mut encoder = ImageEncoder::open(architecture, path, output)?;
+    encoder.max_pixels = max_pixels.unwrap_or(encoder.max_pixels);
     if let Some(name) = preset {
         let crop = encoder.preset.crop;
         let fits = |(known, preset): &(&str, Preset)| *known == name && preset.crop == crop;
@@ -107,6 +115,8 @@ pub struct ImageEncoder {
     /// How pictures become numbers. What the weights' origin says by default; names cannot tell torchvision's two
     /// ResNet50 from each other or from timm's, so it may be replaced (by a preset of the same crop).
     pub preset: Preset,
+    /// Pixels of the largest picture that is decoded.
+    pub max_pixels: u64,
     architecture: Architecture,
     network: Box<dyn Network>,
     arenas: Mutex<Vec<Arena>>, // those that no task uses now
@@ -129,7 +139,8 @@ impl ImageEncoder {
         output: Output,
     ) -> Result<Self, EncodeError> {
         let (network, preset) = (architecture.build)(w, output)?;
-        Ok(Self { preset, architecture, network, arenas: Mutex::default() })
+        let (max_pixels, arenas) = (read::MAX_PIXELS, Mutex::default());
+        Ok(Self { preset, max_pixels, architecture, network, arenas })
     }
 
     /// How many numbers a picture becomes.
@@ -157,6 +168,9 @@ impl ImageEncoder {
     }
 }
 
+/// Held while a large picture is decoded.
+static LARGE_TURN: Mutex<()> = Mutex::new(());
+
 /// Pictures as the bytes of their files: while one task decodes, others are in the network.
 impl Encoder<[u8]> for ImageEncoder {
     fn name(&self) -> &'static str {
@@ -169,8 +183,15 @@ impl Encoder<[u8]> for ImageEncoder {
 
     fn encode(&self, items: &[&[u8]]) -> Vec<Result<Vec<f32>, ItemError>> {
         let row = |bytes: &&[u8]| {
-            let picture = read::decode(bytes).map_err(ItemError)?;
-            finite(self.row(&self.preset.prepare(&picture)))
+            let prepared = {
+                // Large pictures one at a time: threads that each decode one would need their memory at once.
+                let large = read::claimed_pixels(bytes).is_some_and(|pixels| pixels > read::LARGE);
+                let turn = || LARGE_TURN.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = large.then(turn);
+                let picture = read::decode_within(bytes, self.max_pixels).map_err(ItemError)?;
+                self.preset.prepare(&picture)
+            };
+            finite(self.row(&prepared))
         };
         items.par_iter().map(row).collect()
     }

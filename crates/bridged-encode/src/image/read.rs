@@ -4,17 +4,27 @@
 //! repeated, transparency is dropped and not blended, 16 bits keep their upper byte, except that 16-bit grey without
 //! transparency is cut off at 255 (Pillow's way; such scans are better saved with 8 bits first). A file that ends too
 //! early is an error, also where a decoder would fill the rest with grey.
+//!
+//! A file of a few kilobytes can claim any number of pixels. The claim is read before anything is decoded, and what is
+//! larger than [`MAX_PIXELS`], or the limit that was given, is refused. Decoding takes up to twelve bytes per pixel.
 
 use crate::EncodeError;
+use bridged_math::{guard, memory};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 use jpeg_decoder::PixelFormat;
 use std::io::Cursor;
-use std::panic::catch_unwind;
 use std::path::Path;
 
-/// Pixels of the largest picture that is read: where Pillow calls it a decompression bomb.
-pub const MAX_PIXELS: u64 = 178_956_970;
+/// Pixels of the largest picture that is read unless an option says otherwise: more than the cameras of phones and all
+/// but the largest of museums have, and no more than 0.8 GB while it is decoded.
+pub const MAX_PIXELS: u64 = 64_000_000;
+
+/// Pixels beyond which pictures are decoded one after the other, whatever the number of threads.
+pub(crate) const LARGE: u64 = 16_000_000;
+
+/// The most bytes per pixel that a decoder holds: a progressive JPEG with its coefficients, or 16 bits with transparency.
+const BYTES_PER_PIXEL: u64 = 12;
 
 /// A picture of three bytes per pixel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,24 +37,51 @@ pub struct Picture {
     pub rgb: Vec<u8>,
 }
 
-/// Reads a file.
+/// Reads a file of at most [`MAX_PIXELS`].
 pub fn open(path: &Path) -> Result<Picture, EncodeError> {
     let bad = |reason: String| EncodeError::BadImage { path: path.to_path_buf(), reason };
     decode(&std::fs::read(path).map_err(|e| bad(e.to_string()))?).map_err(bad)
 }
 
-/// Reads a picture from the bytes of its file, or says why that is not possible.
+/// Reads a picture of at most [`MAX_PIXELS`] from the bytes of its file, or says why that is not possible.
 pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
-    // A decoder that gives up by panicking must not end the reading of a million other files.
-    catch_unwind(|| try_decode(bytes)).unwrap_or_else(|_| Err("its decoder failed on it".into()))
+    decode_within(bytes, MAX_PIXELS)
 }
 
-fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
+/// Reads a picture of at most that many pixels from the bytes of its file, or says why that is not possible.
+pub fn decode_within(bytes: &[u8], max_pixels: u64) -> Result<Picture, String> {
+    // A decoder that gives up by panicking must not end the reading of a million other files.
+    guard::quietly(|| try_decode(bytes, max_pixels)).flatten()
+}
+
+/// The pixels that a file claims to have; none if it does not say so.
+pub(crate) fn claimed_pixels(bytes: &[u8]) -> Option<u64> {
+    let claimed = guard::quietly(|| {
+        if is_jpeg(bytes) {
+            let mut decoder = jpeg_decoder::Decoder::new(bytes);
+            decoder.read_info().ok()?;
+            let info = decoder.info()?;
+            return Some((u32::from(info.width), u32::from(info.height)));
+        }
+        let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;
+        reader.into_dimensions().ok()
+    });
+    let (width, height) = claimed.ok().flatten()?;
+    Some(u64::from(width) * u64::from(height))
+}
+
+fn is_jpeg(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xFF, 0xD8, 0xFF])
+}
+
+fn try_decode(bytes: &[u8], max_pixels: u64) -> Result<Picture, String> {
     if bytes.is_empty() {
         return Err("the file is empty".into());
     }
-    let jpeg = bytes.starts_with(&[0xFF, 0xD8, 0xFF]);
-    let (image, orientation) = if jpeg { decode_jpeg(bytes)? } else { decode_other(bytes)? };
+    let (image, orientation) = match is_jpeg(bytes) {
+        true => decode_jpeg(bytes, max_pixels)?,
+        false => decode_other(bytes, max_pixels)?,
+    };
     let mut image = DynamicImage::ImageRgb8(image);
     image.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
     let image = image.into_rgb8();
@@ -52,31 +89,34 @@ fn try_decode(bytes: &[u8]) -> Result<Picture, String> {
     Ok(Picture { width, height, rgb: image.into_raw() })
 }
 
-/// Refuses sizes that no photograph has.
-fn check(width: u32, height: u32) -> Result<(), String> {
+/// Refuses sizes that few photographs have, before anything is decoded.
+fn check(width: u32, height: u32, max_pixels: u64) -> Result<(), String> {
     if width == 0 || height == 0 {
         return Err(format!("it has no pixels ({width} × {height})"));
     }
-    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > max_pixels {
         return Err(format!(
-            "{width} × {height} pixels are more than the {MAX_PIXELS} that are read; shrink it first"
+            "{width} × {height} pixels are more than the {max_pixels} that are read; shrink it first, or raise --max-pixels"
         ));
     }
-    Ok(())
+    let what = format!("decoding {width} × {height} pixels");
+    memory::require(what, pixels.saturating_mul(BYTES_PER_PIXEL)).map_err(|e| e.to_string())
 }
 
 /// A JPEG, by `jpeg-decoder`: it is slower than the decoder of `image`, but smooths halved colours as libjpeg does, and
 /// features follow so small differences.
-fn decode_jpeg(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String> {
+fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<(RgbImage, Option<Orientation>), String> {
     if !ends(bytes) {
         return Err("the file ends before the picture does".into());
     }
     let mut decoder = jpeg_decoder::Decoder::new(bytes);
-    decoder.set_max_decoding_buffer_size(4 * MAX_PIXELS as usize);
+    let most = usize::try_from(max_pixels.saturating_mul(4)).unwrap_or(usize::MAX);
+    decoder.set_max_decoding_buffer_size(most);
     decoder.read_info().map_err(|e| e.to_string())?;
     let info = decoder.info().ok_or("it has no header")?;
     let (width, height) = (u32::from(info.width), u32::from(info.height));
-    check(width, height)?;
+    check(width, height, max_pixels)?;
     let data = decoder.decode().map_err(|e| e.to_string())?;
     let rgb = match info.pixel_format {
         PixelFormat::RGB24 => data,
@@ -98,7 +138,7 @@ fn uninked(&[c, m, y, k]: &[u8; 4]) -> [u8; 3] {
 }
 
 /// A PNG, WebP or GIF.
-fn decode_other(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String> {
+fn decode_other(bytes: &[u8], max_pixels: u64) -> Result<(RgbImage, Option<Orientation>), String> {
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| e.to_string())?;
     let known = [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif];
@@ -106,11 +146,11 @@ fn decode_other(bytes: &[u8]) -> Result<(RgbImage, Option<Orientation>), String>
         return Err("it is neither JPEG, PNG, WebP nor GIF".into());
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(8 * MAX_PIXELS);
+    limits.max_alloc = Some(max_pixels.saturating_mul(BYTES_PER_PIXEL));
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
     let (width, height) = decoder.dimensions();
-    check(width, height)?;
+    check(width, height, max_pixels)?;
     let orientation = decoder.orientation().ok();
     let image = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
     Ok((rgb(image), orientation))
@@ -257,14 +297,64 @@ mod tests {
         assert!(decode(b"plainly a text").unwrap_err().contains("neither JPEG"));
     }
 
+    /// A file whose header says so many pixels, of every format that is read.
+    fn claims(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
+        let small = image::RgbImage::from_fn(5, 3, |x, y| image::Rgb([x as u8, y as u8, 0]));
+        let file = |format: ImageFormat| {
+            let mut file = Cursor::new(Vec::new());
+            small.write_to(&mut file, format).unwrap();
+            file.into_inner()
+        };
+        let mut png = file(ImageFormat::Png);
+        png[16..20].copy_from_slice(&width.to_be_bytes());
+        png[20..24].copy_from_slice(&height.to_be_bytes());
+        let crc = crc32(&png[12..29]);
+        png[29..33].copy_from_slice(&crc.to_be_bytes());
+        let mut gif = file(ImageFormat::Gif);
+        gif[6..8].copy_from_slice(&(width as u16).to_le_bytes());
+        gif[8..10].copy_from_slice(&(height as u16).to_le_bytes());
+        // Lossless WebP: fourteen bits each behind the signature of the chunk.
+        let mut webp = file(ImageFormat::WebP);
+        let at = webp.windows(4).position(|w| w == b"VP8L").unwrap() + 9;
+        let rest = u32::from_le_bytes(webp[at..at + 4].try_into().unwrap()) & 0xF000_0000;
+        let both = ((width - 1) & 0x3FFF) | ((height - 1) & 0x3FFF) << 14 | rest;
+        webp[at..at + 4].copy_from_slice(&both.to_le_bytes());
+        // A progressive JPEG of one grey component, and nothing behind its header.
+        let [h, w] = [height as u16, width as u16].map(u16::to_be_bytes);
+        let mut jpeg = b"\xFF\xD8\xFF\xC2\0\x0B\x08".to_vec();
+        jpeg.extend([h, w].concat());
+        jpeg.extend(b"\x01\x01\x11\0\xFF\xDA\0\x08\x01\x01\0\0\0\0\xFF\xD9");
+        vec![("PNG", png), ("GIF", gif), ("WebP", webp), ("JPEG", jpeg)]
+    }
+
     #[test]
-    fn a_picture_that_claims_an_absurd_size_is_refused() {
-        let mut file = png(&pixels(3), ExtendedColorType::Rgb8);
-        file[16..24].copy_from_slice(&[0, 1, 0x38, 0x80, 0, 1, 0x38, 0x80]); // 80,000 × 80,000
-        let crc = crc32(&file[12..29]);
-        file[29..33].copy_from_slice(&crc.to_be_bytes());
-        let reason = decode(&file).unwrap_err();
-        assert!(reason.contains("shrink it first"), "{reason}");
+    fn a_picture_of_any_format_that_claims_an_absurd_size_is_refused_before_it_is_decoded() {
+        for (name, file) in claims(16_000, 12_000) {
+            assert!(file.len() < 4096, "{name}");
+            assert_eq!(claimed_pixels(&file), Some(192_000_000), "{name}");
+            let reason = decode(&file).unwrap_err();
+            let expected = "16000 × 12000 pixels are more than the 64000000 that are read; shrink it first, or raise \
+                            --max-pixels";
+            assert_eq!(reason, expected, "{name}");
+        }
+        for (name, file) in claims(400, 300) {
+            let reason = decode_within(&file, 119_999).unwrap_err();
+            assert!(reason.contains("raise --max-pixels"), "{name}: {reason}");
+            // A raised limit lets it pass to the decoder, whatever that finds.
+            let reason = decode_within(&file, 120_000).err().unwrap_or_default();
+            assert!(!reason.contains("--max-pixels"), "{name}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_pixels_is_exact() {
+        let file = png(&pixels(3), ExtendedColorType::Rgb8);
+        assert!(decode_within(&file, 15).is_ok());
+        assert!(
+            decode_within(&file, 14).unwrap_err().starts_with("5 × 3 pixels are more than the 14")
+        );
+        assert_eq!(claimed_pixels(&file), Some(15));
+        assert_eq!(claimed_pixels(b"no picture"), None);
     }
 
     fn crc32(bytes: &[u8]) -> u32 {

@@ -8,6 +8,7 @@ mod pickle;
 mod torch;
 
 use crate::EncodeError;
+use bridged_math::memory;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -56,6 +57,23 @@ impl Weights {
         }
         let path = files.into_iter().next().expect("locate gives at least one file");
         Ok(Self::from_tensors(path, encoder, tensors, notes))
+    }
+
+    /// The weights in the bytes of a safetensors file or of a checkpoint of PyTorch; `path` is named in errors, and its
+    /// ending says which of the two.
+    pub fn from_bytes(
+        bytes: &[u8],
+        path: &Path,
+        encoder: &'static str,
+    ) -> Result<Self, EncodeError> {
+        let bad = |reason| EncodeError::BadWeights { path: path.to_path_buf(), reason };
+        let (tensors, notes) = if path.extension().is_some_and(|e| e == "safetensors") {
+            (safe_from(bytes).map_err(bad)?, serde_json::Value::Null)
+        } else {
+            let len = bytes.len() as u64;
+            torch::read_from(std::io::Cursor::new(bytes), len).map_err(bad)?
+        };
+        Ok(Self::from_tensors(path.to_path_buf(), encoder, tensors, notes))
     }
 
     fn from_tensors(
@@ -136,8 +154,15 @@ fn wrapper(name: &str) -> String {
 
 /// The tensors of a safetensors file.
 fn safe(path: &Path) -> Result<HashMap<String, Tensor>, String> {
-    let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|e| e.to_string())?;
+    let len = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+    // The file and its numbers; those of half precision become twice as long.
+    memory::require("its weights", len.saturating_mul(3)).map_err(|e| e.to_string())?;
+    safe_from(&std::fs::read(path).map_err(|e| e.to_string())?)
+}
+
+/// The same from the bytes of the file.
+fn safe_from(bytes: &[u8]) -> Result<HashMap<String, Tensor>, String> {
+    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
     let mut tensors = HashMap::new();
     for (name, view) in file.tensors() {
         let data: Vec<f32> = match view.dtype() {
@@ -150,6 +175,14 @@ fn safe(path: &Path) -> Result<HashMap<String, Tensor>, String> {
         tensors.insert(name, Tensor { shape: view.shape().to_vec(), data });
     }
     Ok(tensors)
+}
+
+/// Reads a pickle and tells it as JSON; for fuzzing.
+#[doc(hidden)]
+pub fn fuzz_pickle(bytes: &[u8]) -> Result<serde_json::Value, String> {
+    let pickle = pickle::read(bytes)?;
+    assert!(pickle.len <= bytes.len());
+    Ok(pickle.json(&pickle.root))
 }
 
 fn numbers<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> f32) -> Vec<f32> {

@@ -2,11 +2,19 @@
 //!
 //! A pickle is a program for a small stack machine. This one knows the instructions that dictionaries, lists, numbers and
 //! texts need, and the few functions that rebuild a tensor; whatever else a pickle would call is refused by name. Values live in one
-//! arena and refer to each other by number, so that no file, however it is nested, can exhaust the stack. O(bytes).
+//! arena and refer to each other by number, so that no file, however it is nested, can exhaust the stack. A few bytes
+//! can copy a value of any size again and again, so every value that is made or copied counts, and there is a
+//! most. O(bytes).
 //!
 //! The instructions: the module `pickletools` of Python.
 
 use std::rc::Rc;
+
+/// The most values that a pickle may make: a model has some ten for each of its tensors.
+const MOST_VALUES: usize = 2_000_000;
+
+/// The most values that are told as JSON; what comes later is null.
+const MOST_TOLD: usize = 100_000;
 
 /// A value; the larger ones are in the arena.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +33,7 @@ pub enum Node {
     Tuple(Vec<Value>),
     List(Vec<Value>),
     Dict(Vec<(Value, Value)>),
-    Global(String),
+    Global(Rc<str>),
     Storage(Storage),
     Tensor(Strided),
 }
@@ -34,9 +42,9 @@ pub enum Node {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Storage {
     /// Its type as PyTorch calls it, such as `FloatStorage`.
-    pub kind: String,
+    pub kind: Rc<str>,
     /// The name of its file in the archive.
-    pub key: String,
+    pub key: Rc<str>,
     /// How many numbers it has.
     pub len: usize,
 }
@@ -86,13 +94,18 @@ impl Pickle {
         })
     }
 
-    /// Plain values as JSON; tensors and whatever is nested more than eight deep become null.
+    /// Plain values as JSON; tensors, whatever is nested more than eight deep, and all beyond the first hundred thousand
+    /// become null. (Lists of one list that is remembered are small in a pickle and of any size as JSON.)
     pub fn json(&self, value: &Value) -> serde_json::Value {
-        self.json_within(value, 8)
+        self.json_within(value, 8, &mut MOST_TOLD.clone())
     }
 
-    fn json_within(&self, value: &Value, depth: usize) -> serde_json::Value {
+    fn json_within(&self, value: &Value, depth: usize, left: &mut usize) -> serde_json::Value {
         use serde_json::Value as Json;
+        if *left == 0 {
+            return Json::Null;
+        }
+        *left -= 1;
         match (value, self.node(value)) {
             (Value::Bool(b), _) => Json::from(*b),
             (Value::Int(i), _) => Json::from(*i),
@@ -100,10 +113,11 @@ impl Pickle {
             (Value::Text(t), _) => Json::from(&**t),
             (_, Some(Node::Dict(_))) if depth > 0 => {
                 let entries = self.entries(value);
-                entries.map(|(k, v)| (k.to_string(), self.json_within(v, depth - 1))).collect()
+                let few = entries.take(*left);
+                few.map(|(k, v)| (k.to_string(), self.json_within(v, depth - 1, left))).collect()
             }
             (_, Some(Node::Tuple(items) | Node::List(items))) if depth > 0 => {
-                items.iter().map(|v| self.json_within(v, depth - 1)).collect()
+                items.iter().take(*left).map(|v| self.json_within(v, depth - 1, left)).collect()
             }
             _ => Json::Null,
         }
@@ -119,6 +133,7 @@ pub fn read(bytes: &[u8]) -> Result<Pickle, String> {
         marks: Vec::new(),
         memo: Vec::new(),
         nodes: Vec::new(),
+        values: 0,
     };
     while machine.step()? {}
     let root = machine.pop()?;
@@ -132,6 +147,8 @@ struct Machine<'a> {
     marks: Vec<usize>,
     memo: Vec<Value>,
     nodes: Vec<Node>,
+    /// Values that were made or copied so far.
+    values: usize,
 }
 
 impl Machine<'_> {
@@ -226,7 +243,19 @@ impl Machine<'_> {
             }
         };
         self.stack.push(value);
+        self.spend(1)?;
         Ok(true)
+    }
+
+    /// Counts values that are made or copied.
+    fn spend(&mut self, values: usize) -> Result<(), String> {
+        self.values = self.values.saturating_add(values);
+        if self.values <= MOST_VALUES {
+            return Ok(());
+        }
+        Err(format!(
+            "its pickle makes more than {MOST_VALUES} values, which no table of weights needs"
+        ))
     }
 
     fn take(&mut self, len: usize) -> Result<&[u8], String> {
@@ -341,6 +370,7 @@ impl Machine<'_> {
         }
         let value = self.stack.last().cloned().ok_or_else(|| self.damaged("a value is missing"))?;
         if self.memo.len() <= at {
+            self.spend(at + 1 - self.memo.len())?;
             self.memo.resize(at + 1, Value::None);
         }
         self.memo[at] = value;
@@ -366,7 +396,7 @@ impl Machine<'_> {
                  `torch.save(model.state_dict(), path)`, or convert it to safetensors"
             ));
         }
-        Ok(self.add(Node::Global(name.to_string())))
+        Ok(self.add(Node::Global(name.into())))
     }
 
     /// ("storage", type, key, device, length)
@@ -377,7 +407,7 @@ impl Machine<'_> {
                 [_, kind, Value::Text(key), _, Value::Int(len), ..] => match self.node(kind) {
                     Some(Node::Global(kind)) => usize::try_from(*len).ok().map(|len| Storage {
                         kind: kind.clone(),
-                        key: key.to_string(),
+                        key: key.clone(),
                         len,
                     }),
                     _ => None,
@@ -399,7 +429,9 @@ impl Machine<'_> {
         else {
             return Err(self.damaged("something is called that is no function"));
         };
-        match (name.as_str(), arguments.as_slice()) {
+        let (name, arguments) = (name.clone(), arguments.clone());
+        self.spend(arguments.len())?;
+        match (&*name, arguments.as_slice()) {
             ("OrderedDict" | "Namespace", []) => Ok(self.add(Node::Dict(Vec::new()))),
             ("Size", [sizes]) => Ok(sizes.clone()),
             ("_rebuild_parameter" | "_rebuild_parameter_with_state", [tensor, ..]) => {
@@ -409,16 +441,16 @@ impl Machine<'_> {
                 "_rebuild_tensor" | "_rebuild_tensor_v2",
                 [storage, Value::Int(offset), shape, strides, ..],
             ) => {
-                let tensor =
-                    match (self.node(storage), usize::try_from(*offset)) {
-                        (Some(Node::Storage(storage)), Ok(offset)) => {
-                            self.sizes(shape).zip(self.sizes(strides)).map(|(shape, strides)| {
-                                Strided { storage: storage.clone(), offset, shape, strides }
-                            })
-                        }
-                        _ => None,
-                    };
+                let tensor = match (self.node(storage), usize::try_from(*offset)) {
+                    (Some(Node::Storage(storage)), Ok(offset)) => {
+                        let sizes = self.sizes(shape).zip(self.sizes(strides));
+                        let storage = storage.clone();
+                        sizes.map(|(shape, strides)| Strided { storage, offset, shape, strides })
+                    }
+                    _ => None,
+                };
                 let tensor = tensor.filter(|t| t.shape.len() == t.strides.len());
+                self.spend(tensor.as_ref().map_or(0, |t| 2 * t.shape.len()))?;
                 let tensor = tensor
                     .ok_or_else(|| self.damaged("a tensor is not described as PyTorch does"))?;
                 Ok(self.add(Node::Tensor(tensor)))
@@ -445,6 +477,7 @@ impl Machine<'_> {
             Some(Node::Dict(pairs)) => pairs.clone(),
             _ => Vec::new(),
         };
+        self.spend(state.len())?;
         if let Node::Dict(pairs) = self.top()?
             && pairs.is_empty()
         {
@@ -504,5 +537,33 @@ mod tests {
         let itself = read(b"}q\x00X\x01\x00\x00\x00ah\x00s.").unwrap();
         assert!(itself.json(&itself.root).is_object());
         assert!(read(b"Nr\xff\xff\xff\xff.").unwrap_err().contains("too large"));
+    }
+
+    /// A list of one remembered value, again and again, so deep: `](h\0h\0…e` and remember it.
+    fn laughs(width: usize, depth: usize) -> Vec<u8> {
+        let mut bytes = b"Nq\x00".to_vec();
+        for _ in 0..depth {
+            bytes.extend(b"](");
+            bytes.extend(b"h\x00".repeat(width));
+            bytes.extend(b"eq\x00");
+        }
+        bytes.push(b'.');
+        bytes
+    }
+
+    #[test]
+    fn a_small_pickle_never_becomes_a_large_value() {
+        // As JSON the first would have 100^8 entries.
+        let pickle = read(&laughs(100, 8)).unwrap();
+        let told = serde_json::to_string(&pickle.json(&pickle.root)).unwrap();
+        assert!(told.len() < 10 * MOST_TOLD, "{} bytes", told.len());
+        // A dictionary of 50,000 entries that becomes the state of 100,000 objects.
+        let entries = b"X\x01\x00\x00\x00aN".repeat(50_000);
+        let copies = b"}h\x00b0".repeat(100_000);
+        let states = [b"}(".as_slice(), &entries, b"uq\x000", &copies, b"N."].concat();
+        assert!(read(&states).unwrap_err().contains("more than 2000000 values"));
+        // A tuple of nothing takes one byte, and a value a hundred.
+        let empties = [b")".repeat(3_000_000), b".".to_vec()].concat();
+        assert!(read(&empties).unwrap_err().contains("more than 2000000 values"));
     }
 }

@@ -3,32 +3,70 @@
 //! Since version 1.6 a checkpoint is a zip archive of a pickle, which describes the tensors, and a file of raw numbers
 //! for each storage. Before that it was five pickles in a row and the storages behind them. Only the storages of the
 //! weights are read; those of an optimiser stay where they are.
+//!
+//! A checkpoint holds its numbers as they are, so tensors that have many more bytes than the file were not saved by
+//! anybody: a zip that unpacks to a terabyte, or a thousand views of one storage.
 
 use super::Tensor;
 use super::pickle::{self, Node, Pickle, Storage, Strided, Value};
+use bridged_math::memory;
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Where people keep the weights in a checkpoint that holds more.
 const PLACES: [&str; 7] =
     ["state_dict", "model_state_dict", "model_state", "model", "module", "net", "params"];
 
 /// The largest description of tensors that is read: models have less than a megabyte.
-const MOST_DESCRIPTION: u64 = 256 << 20;
+const MOST_DESCRIPTION: u64 = 64 << 20;
+
+/// How many times the bytes of a file its tensors may have: half precision doubles, tied weights and deflate add.
+const MOST_GROWTH: u64 = 16;
 
 /// The tensors of a checkpoint, and what else it says, as JSON.
 pub fn read(path: &Path) -> Result<(HashMap<String, Tensor>, Json), String> {
-    let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let len = file.metadata().map_err(|e| e.to_string())?.len();
+    read_from(BufReader::new(file), len)
+}
+
+/// The same from anything that holds this many bytes.
+pub fn read_from(
+    mut file: impl Read + Seek,
+    len: u64,
+) -> Result<(HashMap<String, Tensor>, Json), String> {
     let mut start = [0; 4];
     file.read_exact(&mut start).map_err(|e| e.to_string())?;
     file.rewind().map_err(|e| e.to_string())?;
-    if &start == b"PK\x03\x04" { zipped(file) } else { in_a_row(file) }
+    let room = Room::of_file(len)?;
+    if &start == b"PK\x03\x04" { zipped(file, room) } else { in_a_row(file, room) }
 }
 
-fn zipped(file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json), String> {
+/// How many bytes of tensors may still come.
+struct Room(u64);
+
+impl Room {
+    fn of_file(len: u64) -> Result<Self, String> {
+        memory::require("its weights", len.saturating_mul(3)).map_err(|e| e.to_string())?;
+        Ok(Self(len.saturating_mul(MOST_GROWTH)))
+    }
+
+    fn take(&mut self, bytes: u64) -> Result<(), String> {
+        let left = self.0.checked_sub(bytes).ok_or_else(|| {
+            format!(
+                "its tensors have more than {MOST_GROWTH} times the bytes of the file, so it is damaged or made to harm"
+            )
+        })?;
+        self.0 = left;
+        Ok(())
+    }
+}
+
+fn zipped(file: impl Read + Seek, room: Room) -> Result<(HashMap<String, Tensor>, Json), String> {
     let mut archive = zip::ZipArchive::new(file).map_err(|e| e.to_string())?;
     let mut names = archive.file_names().flatten();
     let name = names.find(|name| name.ends_with("/data.pkl")).map(|name| name.into_owned());
@@ -43,8 +81,9 @@ fn zipped(file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json), Stri
         );
     }
     let pickle = pickle::read(&contents(&mut archive, &name, MOST_DESCRIPTION)?)?;
-    tensors(&pickle, |storage, size| {
+    tensors(&pickle, room, |storage, size, room| {
         let bytes = (storage.len as u64).saturating_mul(size as u64);
+        room.take(bytes)?;
         contents(&mut archive, &format!("{folder}data/{}", storage.key), bytes)
     })
 }
@@ -61,7 +100,7 @@ fn contents<R: Read + Seek>(
 }
 
 /// The old format: magic number, version, machine, tensors, keys of the storages, and the storages.
-fn in_a_row(mut file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json), String> {
+fn in_a_row(mut file: impl Read, room: Room) -> Result<(HashMap<String, Tensor>, Json), String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     const MAGIC: &[u8] = &[0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -80,7 +119,7 @@ fn in_a_row(mut file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json)
         .nodes()
         .iter()
         .filter_map(|node| match node {
-            Node::Storage(s) => Some((s.key.as_str(), size_of_kind(&s.kind)?)),
+            Node::Storage(s) => Some((&*s.key, size_of_kind(&s.kind)?)),
             _ => None,
         })
         .collect();
@@ -98,8 +137,9 @@ fn in_a_row(mut file: BufReader<File>) -> Result<(HashMap<String, Tensor>, Json)
         places.insert(key.to_string(), bytes.get(at + 8..end).ok_or(short)?);
         at = end;
     }
-    tensors(&pickle, |storage, _| {
-        let place = places.get(&storage.key).ok_or("a storage is missing")?;
+    tensors(&pickle, room, |storage, _, room| {
+        let place = places.get(&*storage.key).ok_or("a storage is missing")?;
+        room.take(place.len() as u64)?;
         Ok(place.to_vec())
     })
 }
@@ -118,14 +158,15 @@ fn size_of_kind(kind: &str) -> Option<usize> {
 /// The tensors of the weights in a pickle, whose storages `load` reads; counters and masks are left out.
 fn tensors(
     pickle: &Pickle,
-    mut load: impl FnMut(&Storage, usize) -> Result<Vec<u8>, String>,
+    mut room: Room,
+    mut load: impl FnMut(&Storage, usize, &mut Room) -> Result<Vec<u8>, String>,
 ) -> Result<(HashMap<String, Tensor>, Json), String> {
-    let mut storages: HashMap<String, Vec<f32>> = HashMap::new();
+    let mut storages: HashMap<Rc<str>, Vec<f32>> = HashMap::new();
     let mut tensors = HashMap::new();
     for (name, value) in pickle.entries(state(pickle, &pickle.root)) {
         let Some(Node::Tensor(view)) = pickle.node(value) else { continue };
         let storage = &view.storage;
-        let read: fn(&[u8]) -> Vec<f32> = match storage.kind.as_str() {
+        let read: fn(&[u8]) -> Vec<f32> = match &*storage.kind {
             "FloatStorage" => |b| super::numbers(b, f32::from_le_bytes),
             "DoubleStorage" => |b| super::numbers(b, |b| f64::from_le_bytes(b) as f32),
             "HalfStorage" => |b| super::numbers(b, |b| half::f16::from_le_bytes(b).to_f32()),
@@ -134,8 +175,10 @@ fn tensors(
         };
         if !storages.contains_key(&storage.key) {
             let size = size_of_kind(&storage.kind).expect("the four kinds above are known");
-            storages.insert(storage.key.clone(), read(&load(storage, size)?));
+            storages.insert(storage.key.clone(), read(&load(storage, size, &mut room)?));
         }
+        let numbers = view.shape.iter().try_fold(4u64, |n, &s| n.checked_mul(s as u64));
+        room.take(numbers.unwrap_or(u64::MAX))?;
         let data = gather(view, &storages[&storage.key]).ok_or_else(|| {
             format!("`{name}` reaches beyond its numbers; copy or download the file again")
         })?;
@@ -208,5 +251,50 @@ mod tests {
         assert_eq!(gathered(1, &[2, 3], &[3, 1]), None);
         assert_eq!(gathered(0, &[1 << 40], &[0]), None);
         assert_eq!(gathered(0, &[usize::MAX, usize::MAX], &[1, 1]), None);
+    }
+
+    /// A zip as PyTorch saves it: tensors of these names, each all of one storage of `len` numbers, which are zeros.
+    fn checkpoint(names: &[String], len: u32, method: zip::CompressionMethod) -> Vec<u8> {
+        use std::io::Write;
+        let text = |text: &str| {
+            [b"X".as_slice(), &(text.len() as u32).to_le_bytes(), text.as_bytes()].concat()
+        };
+        let number = |n: u32| [b"J".as_slice(), &n.to_le_bytes()].concat();
+        let mut pickle = b"\x80\x02}(".to_vec();
+        for name in names {
+            pickle.extend(text(name));
+            pickle.extend(b"ctorch._utils\n_rebuild_tensor_v2\n((");
+            pickle.extend([text("storage"), b"ctorch\nFloatStorage\n".to_vec()].concat());
+            pickle.extend([text("0"), text("cpu"), number(len), b"tQ".to_vec()].concat());
+            pickle.extend([number(0), number(len), b"\x85".to_vec(), number(1)].concat());
+            pickle.extend(b"\x85\x89NtR");
+        }
+        pickle.extend(b"u.");
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default().compression_method(method);
+        for (name, bytes) in [("m/data.pkl", pickle), ("m/data/0", vec![0; 4 * len as usize])] {
+            archive.start_file(name, options).unwrap();
+            archive.write_all(&bytes).unwrap();
+        }
+        archive.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn tensors_of_many_times_the_bytes_of_the_file_are_refused() {
+        use zip::CompressionMethod::{Deflated, Stored};
+        let names = |n: usize| (0..n).map(|i| format!("w{i}")).collect::<Vec<_>>();
+        let read = |file: Vec<u8>| {
+            let len = file.len() as u64;
+            read_from(std::io::Cursor::new(file), len).map(|(tensors, _)| tensors.len())
+        };
+        assert_eq!(read(checkpoint(&names(2), 1000, Stored)), Ok(2));
+        assert_eq!(read(checkpoint(&names(1), 300, Deflated)), Ok(1));
+        // A zip bomb, and a thousand views of one storage.
+        for bomb in
+            [checkpoint(&names(1), 4 << 20, Deflated), checkpoint(&names(1000), 100_000, Stored)]
+        {
+            let error = read(bomb).unwrap_err();
+            assert!(error.contains("more than 16 times the bytes of the file"), "{error}");
+        }
     }
 }

@@ -180,3 +180,15 @@ fn a_full_disk_is_an_error_in_every_format() {
         );
     }
 }
+
+#[test]
+fn an_npy_header_that_claims_more_than_can_be_counted_is_refused() {
+    let sides = "9223372036854775808, 9223372036854775808"; // times four bytes: nothing in 128 bits
+    for shape in ["18446744073709551615, 18446744073709551615", sides, "1000000000000000000, 0"] {
+        let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");
+        let mut file = b"\x93NUMPY\x01\0".to_vec();
+        file.extend((text.len() as u16).to_le_bytes());
+        file.extend(text.bytes());
+        assert!(complaint("t.npy", &file).contains("its header claims"), "{shape}");
+    }
+}

@@ -19,6 +19,7 @@
 //! | `read.rs`, `write.rs` | named arrays in and out, each checked |
 //! | `side.rs` | one side |
 //! | `regressor.rs` | one direction |
+//! | `reseal.rs` | makes checksums right again, for fuzzing |
 //! | `earlier.rs` | what versions 1 and 2 kept in the header instead |
 //!
 //! Writing goes to a temporary file beside the target, which is read back and then renamed: a crash
@@ -31,6 +32,7 @@ mod earlier;
 mod file;
 mod read;
 mod regressor;
+pub(crate) mod reseal;
 mod side;
 mod write;
 

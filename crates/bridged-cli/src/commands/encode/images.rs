@@ -23,6 +23,7 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     make_room(&args.common, &args.choice, &args.photos)?;
     let asked = args.choice.asked();
-    let task = Task { common: &args.common, what: "picture", block: BLOCK, text: None, asked };
+    let (bytes, text) = (Vec::len as fn(&Vec<u8>) -> usize, None);
+    let task = Task { common: &args.common, what: "picture", block: BLOCK, bytes, text, asked };
     encode(&args.choice, task, || sources::pictures(&args.photos, talk), talk)
 }

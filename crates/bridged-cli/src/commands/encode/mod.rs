@@ -67,6 +67,17 @@ pub struct Columns {
     /// The id column, of a table
     #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
+    /// Letters of the longest text or sequence that is read; longer ones are listed beside the output
+    /// [default: 100000000]
+    #[arg(long, value_name = "N")]
+    max_letters: Option<usize>,
+}
+
+impl Columns {
+    /// Letters of the longest item that is read.
+    fn most_letters(&self) -> usize {
+        self.max_letters.unwrap_or(bridged_encode::fasta::MAX_LETTERS)
+    }
 }
 
 pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {

@@ -36,6 +36,16 @@ impl Block {
         let failed = |at: &usize| self.failed.iter().any(|(failed, _)| failed == at);
         self.ids.iter().enumerate().filter(move |(at, _)| !failed(at)).map(|(_, id)| id)
     }
+
+    /// Whether its parts fit each other: every failure is of an item, in order, and what is left has vectors of one
+    /// length and all or no texts.
+    fn is_sound(&self, bytes: usize) -> bool {
+        let in_order = self.failed.is_sorted_by(|a, b| a.0 < b.0);
+        let inside = self.failed.last().is_none_or(|(last, _)| *last < self.ids.len());
+        let Some(encoded) = self.ids.len().checked_sub(self.failed.len()) else { return false };
+        let rows = if encoded == 0 { bytes == 0 } else { bytes.is_multiple_of(4 * encoded) };
+        in_order && inside && rows && [0, encoded].contains(&self.texts.len())
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -182,7 +192,10 @@ fn read_block(reader: &mut impl BufRead) -> io::Result<Option<(Block, u64)>> {
     let head: Head = serde_json::from_slice(&line)?;
     let mut bytes = Vec::new();
     reader.take(head.bytes as u64).read_to_end(&mut bytes)?;
-    if bytes.len() != head.bytes || crc32fast::hash(&bytes) != head.check {
+    if bytes.len() != head.bytes
+        || crc32fast::hash(&bytes) != head.check
+        || !head.block.is_sound(bytes.len())
+    {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a block is damaged"));
     }
     let vectors = bytes.as_chunks().0.iter().map(|&v| f32::from_le_bytes(v)).collect();
@@ -241,6 +254,29 @@ mod tests {
         let blocks: Vec<Block> = log.blocks().unwrap().map(Result::unwrap).collect();
         assert_eq!(blocks, [block(0), block(3)]);
         assert_eq!(blocks[0].encoded().collect::<Vec<_>>(), ["0", "2"]);
+    }
+
+    #[test]
+    fn a_block_whose_parts_do_not_fit_each_other_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("x.parquet");
+        let asked = json!({"encoder": "kmer", "k": 5});
+        let lost = [
+            Block { failed: vec![(3, "beyond the last".into())], ..block(3) },
+            Block { failed: vec![(1, "twice".into()), (1, "twice".into())], ..block(3) },
+            Block { vectors: vec![1.0; 3], ..block(3) },
+            Block { texts: vec!["one of two".into()], ..block(3) },
+            Block { ids: vec![], ..block(3) },
+        ];
+        for other in lost {
+            let (mut log, _) = ResumeLog::open(&output, &asked).unwrap();
+            log.append(block(0)).unwrap();
+            log.append(other.clone()).unwrap();
+            drop(log);
+            let (log, done) = ResumeLog::open(&output, &asked).unwrap();
+            assert_eq!(done, ["0", "1", "2"], "{other:?}");
+            log.remove().unwrap();
+        }
     }
 
     #[test]

@@ -6,7 +6,10 @@ use crate::printer::{self, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result, bail};
 use bridged_encode::{ItemError, fasta};
+use bridged_math::memory;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The endings of pictures.
@@ -71,11 +74,18 @@ pub fn pictures(path: &Path, talk: &Talk) -> Result<Source<Vec<u8>>> {
     let total = names.len();
     let items = names.into_iter().map(move |id| {
         let file = root.join(&id);
-        let read =
-            move || std::fs::read(&file).map_err(|e| ItemError(format!("cannot be read: {e}")));
+        let read = move || picture(&file);
         Ok(Item { id, load: Box::new(read) })
     });
     Ok(Source { path: path.to_path_buf(), total, items: Box::new(items) })
+}
+
+/// The bytes of a picture, if there is memory for them.
+fn picture(file: &Path) -> Result<Vec<u8>, ItemError> {
+    let unreadable = |e: std::io::Error| ItemError(format!("cannot be read: {e}"));
+    let len = std::fs::metadata(file).map_err(unreadable)?.len();
+    memory::require("its file", len).map_err(|e| ItemError(e.to_string()))?;
+    std::fs::read(file).map_err(unreadable)
 }
 
 /// The files below a folder, by their paths in it; what is hidden is left out.
@@ -110,18 +120,52 @@ pub fn texts(path: &Path, columns: &Columns) -> Result<Source<String>> {
         return table(path, columns);
     }
     let failed = || format!("`{}` cannot be read", path.display());
-    let lines = std::fs::read_to_string(path).with_context(failed)?;
-    let texts = lines.lines().map(|line| (!line.trim().is_empty()).then(|| line.to_string()));
-    let ids = (1..).map(|line: usize| line.to_string());
-    Ok(Source::in_memory(path, ids.zip(texts).map(|(id, text)| (id, present(text))).collect()))
+    let len = std::fs::metadata(path).with_context(failed)?.len();
+    memory::require("its texts", len.saturating_mul(2)).with_context(failed)?;
+    let (mut items, most) = (Vec::new(), columns.most_letters());
+    let mut lines = BufReader::new(File::open(path).with_context(failed)?);
+    while let Some(line) = line(&mut lines, most).with_context(failed)? {
+        let text = line.and_then(|text| present((!text.trim().is_empty()).then_some(text)));
+        items.push(((items.len() + 1).to_string(), text));
+    }
+    Ok(Source::in_memory(path, items))
+}
+
+/// The next line without its end; what is longer than `most` bytes is not kept.
+fn line(input: &mut impl BufRead, most: usize) -> io::Result<Option<Result<String, ItemError>>> {
+    let mut bytes = Vec::new();
+    // Two bytes more than that may end a line.
+    let read =
+        input.by_ref().take((most as u64).saturating_add(2)).read_until(b'\n', &mut bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    let ended = bytes.last() == Some(&b'\n');
+    let end = bytes
+        .strip_suffix(b"\n")
+        .map_or(bytes.len(), |line| line.strip_suffix(b"\r").unwrap_or(line).len());
+    bytes.truncate(end);
+    if bytes.len() > most {
+        if !ended {
+            input.skip_until(b'\n')?;
+        }
+        return Ok(Some(Err(fasta::too_long("text", most))));
+    }
+    let text = String::from_utf8(bytes);
+    text.map(|text| Some(Ok(text))).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 /// A column of a table.
 fn table(path: &Path, columns: &Columns) -> Result<Source<String>> {
     let table = bridged_io::read(path)?;
     let texts = table.into_texts(columns.id.as_deref(), columns.column.as_deref())?;
-    let items = texts.ids.into_iter().zip(texts.texts.into_iter().map(present));
-    Ok(Source::in_memory(path, items.collect()))
+    let most = columns.most_letters();
+    let short = |text: String| match text.len() <= most {
+        true => Ok(text),
+        false => Err(fasta::too_long("text", most)),
+    };
+    let items = texts.texts.into_iter().map(|text| present(text).and_then(short));
+    Ok(Source::in_memory(path, texts.ids.into_iter().zip(items).collect()))
 }
 
 fn present(text: Option<String>) -> Result<String, ItemError> {
@@ -134,8 +178,9 @@ pub fn sequences(path: &Path, columns: &Columns) -> Result<Source<String>> {
         return table(path, columns);
     }
     // Once through the whole file: what is wrong with it is said before the work begins.
+    let most = columns.most_letters();
     let mut seen = HashMap::new();
-    for record in fasta::open(path)? {
+    for record in fasta::open(path)?.at_most(0) {
         let record = record?;
         if let Some(first) = seen.insert(record.id.clone(), record.line) {
             bail!(
@@ -146,9 +191,30 @@ pub fn sequences(path: &Path, columns: &Columns) -> Result<Source<String>> {
             );
         }
     }
-    let items = fasta::open(path)?.map(|record| {
+    let items = fasta::open(path)?.at_most(most).map(|record| {
         let fasta::Record { id, sequence, .. } = record?;
-        Ok(Item { id, load: Box::new(move || Ok(sequence)) })
+        Ok(Item { id, load: Box::new(move || sequence) })
     });
     Ok(Source { path: path.to_path_buf(), total: seen.len(), items: Box::new(items) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[u8], most: usize) -> io::Result<Vec<Result<String, ItemError>>> {
+        let mut input = text;
+        std::iter::from_fn(|| line(&mut input, most).transpose()).collect()
+    }
+
+    #[test]
+    fn a_line_is_read_up_to_a_limit_and_the_others_go_on() {
+        let long = || Err(fasta::too_long("text", 3));
+        let ok = |text: &str| Ok(text.to_string());
+        let expected = vec![ok("abc"), ok("abc"), long(), long(), ok(""), ok("ab"), long()];
+        assert_eq!(lines(b"abc\nabc\r\nabcd\nabcdefg\n\nab\nabcd", 3).unwrap(), expected);
+        assert_eq!(lines(b"abcde\r\nx", 3).unwrap(), [long(), ok("x")]);
+        assert_eq!(lines(b"", 3).unwrap(), []);
+        assert!(lines(b"\xff\n", 3).is_err());
+    }
 }

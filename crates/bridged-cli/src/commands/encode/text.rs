@@ -25,7 +25,9 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     make_room(&args.common, &args.choice, &args.texts)?;
     let text = Some(Carried { column: "text", text: String::as_str });
-    let asked = args.choice.asked();
-    let task = Task { common: &args.common, what: "text", block: BLOCK, text, asked };
+    let mut asked = args.choice.asked();
+    asked["max_letters"] = args.columns.max_letters.into();
+    let bytes = String::len;
+    let task = Task { common: &args.common, what: "text", block: BLOCK, bytes, text, asked };
     encode(&args.choice, task, || sources::texts(&args.texts, &args.columns), talk)
 }

@@ -1,7 +1,7 @@
 //! The work itself: read ahead, encode, keep, and make the table at the end.
 //!
 //! One thread reads the next block while the others decode and encode this one, so at most three blocks
-//! are in memory, however many items there are.
+//! are in memory, however many items there are. A block ends early where its items are large.
 
 use super::Common;
 use super::choice::{Choice, Kind};
@@ -29,13 +29,18 @@ pub struct Task<'a, T> {
     pub common: &'a Common,
     /// What an item is called.
     pub what: &'static str,
-    /// Items that are read and kept at once.
+    /// Items that are read and kept at once, at most.
     pub block: usize,
+    /// The bytes of an item, of which a block has no more than [`BLOCK_BYTES`] and one item.
+    pub bytes: fn(&T) -> usize,
     /// The column in which items are kept, if they are texts.
     pub text: Option<Carried<T>>,
     /// The options that matter for the vectors.
     pub asked: Value,
 }
+
+/// Bytes of items after which a block ends.
+const BLOCK_BYTES: usize = 64 << 20;
 
 /// How items are kept as texts.
 pub struct Carried<T> {
@@ -164,16 +169,13 @@ where
 {
     let stages = talk.watch();
     let stage = Stage::begin(&stages, "encode", Some(remaining as u64))?;
-    let size = task.block;
+    let (size, bytes) = (task.block, task.bytes);
     std::thread::scope(|scope| {
         let (send, receive) = sync_channel(1);
         scope.spawn(move || {
             loop {
-                let load = |item: Result<Item<T>>| {
-                    item.map(|Item { id, load }| Loaded { id, content: load() })
-                };
-                let block: Result<Vec<Loaded<T>>> = items.by_ref().take(size).map(load).collect();
-                let last = block.as_ref().map_or(true, |block| block.len() < size);
+                let block = read_block(&mut items, size, bytes);
+                let last = block.as_ref().map_or(true, Vec::is_empty);
                 if send.send(block).is_err() || last {
                     break;
                 }
@@ -190,6 +192,23 @@ where
         }
         Ok(())
     })
+}
+
+/// The next items: so many, or fewer that are large. None are left if it is empty.
+fn read_block<T>(
+    items: &mut dyn Iterator<Item = Result<Item<T>>>,
+    size: usize,
+    bytes: fn(&T) -> usize,
+) -> Result<Vec<Loaded<T>>> {
+    let (mut block, mut total) = (Vec::new(), 0);
+    while block.len() < size && total < BLOCK_BYTES {
+        let Some(item) = items.next() else { break };
+        let Item { id, load } = item?;
+        let content = load();
+        total += content.as_ref().map_or(0, bytes);
+        block.push(Loaded { id, content });
+    }
+    Ok(block)
 }
 
 fn encode<T, I: ?Sized>(
