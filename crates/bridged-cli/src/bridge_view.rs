@@ -1,6 +1,8 @@
 //! The bridge of a model as a person reads it: linked clusters side by side, with real members.
 
+use crate::options::{did_you_mean, usage};
 use crate::printer::{Align, Grid, bold, count, cut, number, plural};
+use crate::visible::visible;
 use anyhow::Result;
 use bridged::bridge::Target;
 use bridged::{BridgedModel, Direction, Explanation, Side, Source};
@@ -18,7 +20,24 @@ pub struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    fn of(self, direction: Direction) -> (Option<&'a str>, Option<&'a str>) {
+    /// Refuses a column that a side does not carry.
+    pub fn check(self, model: &BridgedModel) -> Result<()> {
+        for (flag, side, column) in
+            [("--show-x", model.x(), self.x), ("--show-y", model.y(), self.y)]
+        {
+            let names: Vec<&str> = side.names().texts.iter().map(|t| t.name.as_str()).collect();
+            if let Some(column) = column.filter(|column| !names.contains(column)) {
+                return Err(usage(format!(
+                    "{flag}: the model carries no column `{column}`{}; it carries {}",
+                    did_you_mean(column, &names),
+                    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn of(self, direction: Direction) -> (Option<&'a str>, Option<&'a str>) {
         match direction {
             Direction::Forward => (self.x, self.y),
             Direction::Reverse => (self.y, self.x),
@@ -27,10 +46,10 @@ impl<'a> Show<'a> {
 }
 
 /// As many of the most typical members as fit, each title once.
-fn examples(side: &Side, cluster: u32, column: Option<&str>) -> Result<String> {
+pub fn examples(side: &Side, cluster: u32, column: Option<&str>) -> Result<String> {
     let mut names: Vec<String> = Vec::new();
     for row in side.members(cluster, 24)? {
-        let name = side.title(row, column);
+        let name = visible(&side.title(row, column)).into_owned();
         if !names.contains(&name) {
             names.push(name);
         }

@@ -5,19 +5,24 @@
 
 mod bridge_view;
 mod commands;
+mod examples;
+mod failure;
+mod links_table;
 mod options;
 mod pools;
 mod printer;
 mod progress;
 mod setting_flags;
 mod table_flags;
+mod table_out;
+mod visible;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Link two unlinked collections by a few known pairs, and predict either side from the other.
 #[derive(Debug, Parser)]
-#[command(name = "bridged", version, max_term_width = 100)]
+#[command(name = "bridged", version, max_term_width = 100, after_long_help = examples::BRIDGED)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,56 +43,74 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show the main job on embedded real data, offline, in seconds
+    #[command(after_help = examples::DEMO)]
     Demo(commands::demo::Args),
     /// Cluster both pools, let the pairs link them, and write a model
+    #[command(after_help = examples::FIT)]
     Fit(commands::fit::Args),
     /// Predict the other side of new rows
+    #[command(after_help = examples::PREDICT)]
     Predict(commands::predict::Args),
     /// Show the bridge of a model as a table
+    #[command(after_help = examples::INSPECT)]
     Inspect(commands::inspect::Args),
     /// Score a model on rows whose partners are known
+    #[command(after_help = examples::EVALUATE)]
     Evaluate(commands::evaluate::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
     #[cfg(feature = "encode")]
     #[command(subcommand)]
     Encode(commands::encode::Verb),
     /// Cluster one table on its own
+    #[command(after_help = examples::CLUSTER)]
     Cluster(commands::cluster::Args),
     /// Study methods on paired data: make data sets, run studies, search parameters
     #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(commands::lab::Verb),
     /// List every clustering, bridge, baseline, encoder, metric and format by name
+    #[command(after_help = examples::LIST)]
     List(commands::list::Args),
     /// Print a completion script for your shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual, or write the pages of all commands into a folder
+    #[cfg(feature = "man")]
+    #[command(after_help = examples::MAN)]
+    Man(commands::man::Args),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::report_usage(&error),
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
     let talk = progress::Talk::new(cli.quiet);
     bridged_math::memory::name_option("--memory SIZE");
     if let Some(bytes) = cli.memory {
         bridged_math::memory::set_limit(bytes);
     }
-    if let Some(threads) = cli.threads
-        && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
-    {
-        eprintln!("error: cannot use {threads} threads: {error}");
-        return ExitCode::from(2);
+    if let Some(asked) = cli.threads {
+        let threads = options::threads(asked, &talk);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        pool.map_err(|e| options::usage(format!("cannot use {threads} threads: {e}")))?;
     }
-    if let Err(error) = bridged_math::simd::check_environment() {
-        eprintln!("error: {error}");
-        return ExitCode::from(2);
-    }
-    let done = match cli.command {
+    bridged_math::simd::check_environment().map_err(|e| options::usage(e.to_string()))?;
+    match cli.command {
         Command::Demo(args) => commands::demo::run(&args, &talk),
         Command::Fit(args) => commands::fit::run(&args, &talk),
         Command::Predict(args) => commands::predict::run(&args, &talk),
-        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Inspect(args) => commands::inspect::run(&args, &talk),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
         #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),
@@ -99,31 +122,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "bridged", &mut std::io::stdout());
             Ok(())
         }
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => report(&error),
+        #[cfg(feature = "man")]
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
     }
-}
-
-/// Prints what went wrong in one sentence, with hints, and chooses the exit code.
-fn report(error: &anyhow::Error) -> ExitCode {
-    if progress::was_stopped() {
-        let kept = error.downcast_ref::<progress::Kept>().map(progress::Kept::to_string);
-        eprintln!("stopped; {}", kept.as_deref().unwrap_or("nothing was written"));
-        return ExitCode::from(130);
-    }
-    if broken_pipe(error) {
-        return ExitCode::SUCCESS; // `bridged inspect | head` is not a failure
-    }
-    eprintln!("error: {error:#}");
-    let usage = error.downcast_ref::<options::Usage>().is_some();
-    ExitCode::from(if usage { 2 } else { 1 })
-}
-
-fn broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What several verbs share: names that can be chosen, and mistakes on the command line.
 
+use crate::printer::say;
+use crate::progress::Talk;
 use anyhow::anyhow;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::{ClusterSpec, Entry};
@@ -42,6 +44,22 @@ pub fn bridges() -> PossibleValuesParser {
 /// The names of the presets.
 pub fn presets() -> PossibleValuesParser {
     names(&Preset::ALL)
+}
+
+/// As many threads as were asked for and there are cores; fewer are said.
+pub fn threads(asked: usize, talk: &Talk) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if asked > cores && !talk.quiet {
+        say(&format!("note: --threads {cores}: there are no more cores"));
+    }
+    asked.min(cores)
+}
+
+/// The end of a sentence about a name that is unknown: the known one that is most like it, if one is.
+pub fn did_you_mean(name: &str, known: &[&str]) -> String {
+    let like = known.iter().map(|k| (strsim::jaro_winkler(k, name), k));
+    let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.7);
+    best.map_or(String::new(), |(_, k)| format!(" (did you mean `{k}`?)"))
 }
 
 /// A probability.

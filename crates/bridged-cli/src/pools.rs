@@ -34,7 +34,7 @@ pub fn into_pool(pool: Pool) -> bridged::Pool {
 
 /// What a model keeps of a pool besides its rows.
 fn names(pool: &Pool) -> Names {
-    let texts = pool.texts.iter().cloned().map(Into::into).collect();
+    let texts = pool.texts().into_iter().map(Into::into).collect();
     let ids = if pool.id_name.is_some() { pool.ids.clone() } else { Vec::new() };
     Names { ids, texts, vector: pool.vector_names.clone(), id: pool.id_name.clone() }
 }

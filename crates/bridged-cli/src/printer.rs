@@ -1,6 +1,9 @@
-//! Tables and numbers as a terminal shows them.
+//! Tables and numbers as a terminal shows them. Whatever is printed goes through [`out`], which lets no control
+//! character of an id, a name or a path reach the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use crate::visible::{self, is_hidden, visible};
+use serde::Serialize;
+use std::io::{self, IsTerminal, StdoutLock, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// On which side a column is padded.
@@ -27,7 +30,7 @@ impl Grid {
     /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(cells);
+        self.rows.push(cells.into_iter().map(|cell| visible(&cell).into_owned()).collect());
     }
 
     /// Prints it.
@@ -61,9 +64,65 @@ impl Grid {
     }
 }
 
+/// Whether text is printed bold and dim.
+fn has_styles() -> bool {
+    std::env::var_os("NO_COLOR").is_none() && io::stdout().is_terminal()
+}
+
+/// The sequences that [`bold`] and [`dim`] write.
+const STYLES: [&str; 3] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m"];
+
 fn styled(text: &str, code: &str) -> String {
-    let plain = std::env::var_os("NO_COLOR").is_some() || !io::stdout().is_terminal();
-    if plain { text.to_string() } else { format!("\u{1b}[{code}m{text}\u{1b}[0m") }
+    let text = visible(text);
+    if has_styles() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into_owned() }
+}
+
+/// Standard output, on which hidden characters are visible.
+pub fn out() -> Out<StdoutLock<'static>> {
+    Out { to: io::stdout().lock(), styles: has_styles() }
+}
+
+/// A writer that makes hidden characters visible, but for the end of a line and its own styles.
+pub struct Out<W> {
+    to: W,
+    styles: bool,
+}
+
+impl<W: Write> Write for Out<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut rest = text.as_ref();
+        while let Some(at) = rest.find(|c| c != '\n' && is_hidden(c)) {
+            let (before, hidden) = rest.split_at(at);
+            self.to.write_all(before.as_bytes())?;
+            let style = STYLES.iter().find(|s| self.styles && hidden.starts_with(**s));
+            let length = match style {
+                Some(style) => style.len(),
+                None => hidden.chars().next().map_or(0, char::len_utf8),
+            };
+            match style {
+                Some(style) => self.to.write_all(style.as_bytes())?,
+                None => self.to.write_all(visible(&hidden[..length]).as_bytes())?,
+            }
+            rest = &hidden[length..];
+        }
+        self.to.write_all(rest.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl Serialize, out: &mut dyn Write) -> anyhow::Result<()> {
+    Ok(writeln!(out, "{}", visible::json(&serde_json::to_string_pretty(value)?))?)
+}
+
+/// Says something on stderr.
+pub fn say(text: &str) {
+    eprintln!("{}", visible::message(text));
 }
 
 /// Dim where the terminal can.
@@ -78,6 +137,7 @@ pub fn bold(text: &str) -> String {
 
 /// A text cut to a width, with an ellipsis.
 pub fn cut(text: &str, most: usize) -> String {
+    let text = &visible(text);
     if text.width() <= most {
         return text.to_string();
     }
@@ -133,6 +193,18 @@ mod tests {
         let mut out = Vec::new();
         grid.print(&mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "  what   n\n  🕐🕑   7\n  é     12\n");
+    }
+
+    #[test]
+    fn hidden_characters_are_visible_and_columns_still_line_up() {
+        let mut grid = Grid::new(&[("what", Align::Left), ("n", Align::Right)]);
+        grid.row(vec!["a\u{1b}[1mb\nc".into(), "7".into()]);
+        let mut out = Out { to: Vec::new(), styles: true };
+        grid.print(&mut out).unwrap();
+        writeln!(out, "{} wrote \u{202e}x\u{1b}[2J", "\u{1b}[1mnote:\u{1b}[0m").unwrap();
+        let text = String::from_utf8(out.to).unwrap();
+        let said = "\u{1b}[1mnote:\u{1b}[0m wrote \\u{202e}x\\u{1b}[2J\n";
+        assert_eq!(text, format!("  what            n\n  a\\u{{1b}}[1mb\\nc  7\n{said}"));
     }
 
     #[test]

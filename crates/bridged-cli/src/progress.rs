@@ -1,5 +1,10 @@
-//! Progress bars, seconds of each stage, and Ctrl-C.
+//! Progress bars or lines, seconds of each stage, and Ctrl-C.
+//!
+//! On a terminal, bars. Elsewhere (a log, a job of a cluster) a line every 30 seconds that says which stage runs, how far
+//! it is and for how long it has run.
 
+use crate::printer::{count, say};
+use crate::visible::visible;
 use bridged_math::{Event, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -13,6 +18,12 @@ use std::time::{Duration, Instant};
 
 /// Work that ends within this time shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Seconds between two lines where there are no bars, unless [`INTERVAL`] says otherwise.
+const LINES: f64 = 30.0;
+
+/// The variable that sets these seconds.
+const INTERVAL: &str = "BRIDGED_PROGRESS_SECONDS";
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -35,8 +46,29 @@ impl std::error::Error for Kept {}
 
 /// How the command talks while it works.
 pub struct Talk {
-    bars: bool,
+    progress: Progress,
     pub quiet: bool,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Progress {
+    Nothing,
+    Bars,
+    /// A line after each such time.
+    Lines(Duration),
+}
+
+impl Progress {
+    fn choose(quiet: bool, terminal: bool, interval: Option<&str>) -> Self {
+        let seconds = interval.and_then(|s| s.parse().ok()).unwrap_or(LINES);
+        match (quiet, terminal, Duration::try_from_secs_f64(seconds)) {
+            (true, _, _) => Self::Nothing,
+            (_, true, _) => Self::Bars,
+            (_, _, Ok(every)) if !every.is_zero() => Self::Lines(every),
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl Talk {
@@ -47,19 +79,21 @@ impl Talk {
                 std::process::exit(130);
             }
         });
-        Self { bars: !quiet && std::io::stderr().is_terminal(), quiet }
+        let interval = std::env::var(INTERVAL).ok();
+        let terminal = std::io::stderr().is_terminal();
+        Self { progress: Progress::choose(quiet, terminal, interval.as_deref()), quiet }
     }
 
     /// Says something that is worth knowing about a file, unless it is to be quiet.
     pub fn notes(&self, path: &Path, notes: &[String]) {
         if !self.quiet {
-            notes.iter().for_each(|note| eprintln!("note: `{}`: {note}", path.display()));
+            notes.iter().for_each(|note| say(&format!("note: `{}`: {note}", path.display())));
         }
     }
 
     /// A watch for one piece of work.
     pub fn watch(&self) -> Stages {
-        Stages::new(self.bars)
+        Stages::new(self.progress)
     }
 }
 
@@ -84,9 +118,24 @@ struct Running {
 }
 
 impl Stages {
-    fn new(bars: bool) -> Self {
+    fn new(progress: Progress) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
-        Self { ticker: bars.then(|| Ticker::start(Arc::clone(&state))), state }
+        let ticker = match progress {
+            Progress::Nothing => None,
+            Progress::Bars => {
+                Some(Ticker::start(Arc::clone(&state), Duration::from_millis(100), draw))
+            }
+            Progress::Lines(every) => {
+                let started = Instant::now();
+                let line = move |running: &mut [Running]| {
+                    if let Some(line) = progress_line(running, started.elapsed()) {
+                        say(&line);
+                    }
+                };
+                Some(Ticker::start(Arc::clone(&state), every, line))
+            }
+        };
+        Self { ticker, state }
     }
 
     /// Runs work that reports nothing itself, as a stage of its own.
@@ -142,26 +191,22 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().expect("nothing panics while it holds the lock")
 }
 
-/// Draws the bars a few times a second, also of stages that report no steps.
+/// Shows what runs again and again, also stages that report no steps.
 struct Ticker {
     stop: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Ticker {
-    fn start(state: Arc<Mutex<State>>) -> Self {
+    fn start(
+        state: Arc<Mutex<State>>,
+        every: Duration,
+        show: impl Fn(&mut [Running]) + Send + 'static,
+    ) -> Self {
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout)
-            {
-                for running in &mut lock(&state).running {
-                    if running.since.elapsed() > PATIENCE {
-                        let bar =
-                            running.bar.get_or_insert_with(|| bar(&running.stage, running.total));
-                        bar.set_position(running.done);
-                        bar.tick();
-                    }
-                }
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                show(&mut lock(&state).running);
             }
         });
         Self { stop, thread }
@@ -173,13 +218,35 @@ impl Ticker {
     }
 }
 
+/// Draws a bar for each stage that has run for a while.
+fn draw(running: &mut [Running]) {
+    for running in running.iter_mut().filter(|r| r.since.elapsed() > PATIENCE) {
+        let bar = running.bar.get_or_insert_with(|| bar(&running.stage, running.total));
+        bar.set_position(running.done);
+        bar.tick();
+    }
+}
+
+/// The innermost stage that runs, how far it is, and the time since the work began.
+fn progress_line(running: &[Running], elapsed: Duration) -> Option<String> {
+    let Running { stage, total, done, .. } = running.last()?;
+    let (stage, done, seconds) = (visible(stage), *done as usize, elapsed.as_secs());
+    Some(match total {
+        Some(total) => {
+            format!("progress: {stage}, {} of {}, {seconds} s", count(done), count(*total as usize))
+        }
+        None if done > 0 => format!("progress: {stage}, {}, {seconds} s", count(done)),
+        None => format!("progress: {stage}, {seconds} s"),
+    })
+}
+
 fn bar(stage: &str, total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{prefix} {bar:32} {percent:>3} %  {eta} left"),
         None => (ProgressBar::new_spinner(), "{prefix} {spinner} {elapsed}"),
     };
     let style = ProgressStyle::with_template(template).expect("a well-formed template");
-    bar.with_style(style.progress_chars("━╸ ")).with_prefix(stage.to_string())
+    bar.with_style(style.progress_chars("━╸ ")).with_prefix(visible(stage).into_owned())
 }
 
 #[cfg(test)]
@@ -188,9 +255,37 @@ mod tests {
 
     #[test]
     fn stages_are_timed_in_the_order_in_which_they_end() {
-        let stages = Talk { bars: false, quiet: true }.watch();
+        let stages = Talk { progress: Progress::Nothing, quiet: true }.watch();
         stages.time("outer", || stages.time("inner", || ()));
         let names: Vec<String> = stages.seconds().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["inner", "outer"]);
+    }
+
+    #[test]
+    fn lines_are_for_those_who_have_no_terminal_and_want_to_hear() {
+        let every = |seconds| Progress::Lines(Duration::from_secs(seconds));
+        assert_eq!(Progress::choose(false, false, None), every(30));
+        assert_eq!(Progress::choose(false, false, Some("5")), every(5));
+        assert_eq!(Progress::choose(false, true, Some("5")), Progress::Bars);
+        assert_eq!(Progress::choose(true, false, None), Progress::Nothing);
+        assert_eq!(Progress::choose(false, false, Some("0")), Progress::Nothing);
+        assert_eq!(Progress::choose(false, false, Some("soon")), every(30));
+    }
+
+    #[test]
+    fn a_line_says_what_runs_how_far_it_is_and_for_how_long() {
+        let running = |stage: &str, total, done| Running {
+            stage: stage.to_string(),
+            since: Instant::now(),
+            total,
+            done,
+            bar: None,
+        };
+        let line = |stages: &[Running]| progress_line(stages, Duration::from_secs(90));
+        let both = [running("fit", None, 0), running("cluster\u{1b} x", Some(4000), 1200)];
+        let said = "progress: cluster\\u{1b} x, 1,200 of 4,000, 90 s";
+        assert_eq!(line(&both).as_deref(), Some(said));
+        assert_eq!(line(&both[..1]).as_deref(), Some("progress: fit, 90 s"));
+        assert_eq!(line(&[]), None);
     }
 }

@@ -33,6 +33,7 @@ pub(crate) const FORMAT: Format = Format {
         (b"\xff\xff\xff\xff", "an Arrow IPC stream"),
     ],
     never_text: false, // an old stream begins with the length of its first message
+    reads: true,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     write,

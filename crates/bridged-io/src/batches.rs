@@ -1,31 +1,40 @@
 //! Between Arrow's record batches and the columns of a [`Table`], for both Arrow and Parquet.
 //!
 //! Reading appends batch after batch to one buffer per column; writing builds one batch at a time
-//! from slices of the columns. Vectors become `FixedSizeList<Float32>`, or `Float64` where they are held so.
+//! from slices of the columns. Vectors become `FixedSizeList<Float32>`, or `Float64` where they are held
+//! so; numbers, truth values and times keep the type that their file gave them.
 
 use crate::atomic::WriteError;
 use crate::convert::{doubles, integers, push_texts, singles, unpack};
 use crate::room::Room;
-use crate::table::{Column, ColumnData, Table};
+use crate::table::{Column, ColumnData, Table, Times};
 use crate::vectors::{Entry, VectorBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, UInt64Type};
+use arrow_array::types::*;
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, Float64Array, GenericListViewArray,
-    Int64Array, OffsetSizeTrait, PrimitiveArray, RecordBatch, StringArray,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeListArray, Float32Array,
+    Float64Array, GenericListViewArray, Int64Array, OffsetSizeTrait, PrimitiveArray, RecordBatch,
+    StringArray, new_empty_array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Collects the batches of a file.
 pub(crate) struct Collector {
-    fields: Vec<(String, Fill)>,
+    fields: Vec<FieldFill>,
     rows: usize,
     expected: usize,
     room: Room,
+}
+
+struct FieldFill {
+    name: String,
+    stored: Option<DataType>,
+    fill: Fill,
 }
 
 /// A column that is being filled.
@@ -38,13 +47,20 @@ enum Fill {
     /// Until one is too large for `i64`, these are integers.
     Unsigned(Vec<Option<u64>>),
     Text(Vec<Option<String>>),
+    Bool(Vec<Option<bool>>),
+    /// The texts, the pieces of the file, and their type.
+    Time(Vec<Option<String>>, Vec<ArrayRef>, DataType),
     Other(String),
 }
 
 impl Collector {
     /// For tables of that schema; `expected` rows are promised, not guaranteed.
     pub fn new(schema: &Schema, expected: usize) -> Self {
-        let fields = schema.fields().iter().map(|f| (f.name().clone(), fill_for(f.data_type())));
+        let fields = schema.fields().iter().map(|field| FieldFill {
+            name: field.name().clone(),
+            stored: is_narrow(field.data_type()).then(|| field.data_type().clone()),
+            fill: fill_for(field.data_type()),
+        });
         Self { fields: fields.collect(), rows: 0, expected, room: Room::default() }
     }
 
@@ -55,10 +71,10 @@ impl Collector {
 
     /// The bytes that a cell of a wanted column takes, texts and lists apart.
     pub fn cell_bytes(&self, at: usize) -> CellBytes {
-        match self.fields[at].1 {
+        match self.fields[at].fill {
             Fill::Vector(_) => CellBytes::Entry(4),
             Fill::Double(_) => CellBytes::Entry(8),
-            Fill::Text(_) => CellBytes::Text,
+            Fill::Text(_) | Fill::Time(..) => CellBytes::Text,
             Fill::Other(_) => CellBytes::Row(0),
             // A number becomes an entry of a row besides.
             Fill::Number(_) => CellBytes::Row(12),
@@ -68,7 +84,7 @@ impl Collector {
 
     /// The columns that are worth decoding.
     pub fn wanted(&self) -> Vec<usize> {
-        let skipped = |at: &usize| matches!(self.fields[*at].1, Fill::Other(_));
+        let skipped = |at: &usize| matches!(self.fields[*at].fill, Fill::Other(_));
         (0..self.fields.len()).filter(|at| !skipped(at)).collect()
     }
 
@@ -84,7 +100,7 @@ impl Collector {
         }
         self.room.take(bytes).map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         for (at, array) in wanted.into_iter().zip(batch.columns()) {
-            self.fields[at].1.push(array, self.expected)?;
+            self.fields[at].fill.push(array, self.expected)?;
         }
         self.rows += batch.num_rows();
         Ok(())
@@ -92,7 +108,10 @@ impl Collector {
 
     /// The finished table.
     pub fn finish(self, source: PathBuf) -> Table {
-        let columns = self.fields.into_iter().map(|(name, fill)| Column::new(name, fill.finish()));
+        let columns = self.fields.into_iter().map(|FieldFill { name, stored, fill }| Column {
+            stored,
+            ..Column::new(name, fill.finish())
+        });
         Table::with_rows(source, columns.collect(), self.rows)
     }
 }
@@ -139,6 +158,12 @@ impl CellBytes {
     }
 }
 
+/// Whether numbers of this type are held in a wider one.
+fn is_narrow(kind: &DataType) -> bool {
+    use DataType as D;
+    matches!(kind, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 | D::UInt32 | D::Float32)
+}
+
 fn fill_for(kind: &DataType) -> Fill {
     use DataType as D;
     match kind {
@@ -161,8 +186,10 @@ fn fill_for(kind: &DataType) -> Fill {
         D::UInt64 => Fill::Unsigned(Vec::new()),
         kind if kind.is_integer() => Fill::Integer(Vec::new()),
         kind if kind.is_numeric() => Fill::Number(Vec::new()),
-        D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Boolean | D::Null => Fill::Text(Vec::new()),
-        kind if kind.is_temporal() => Fill::Text(Vec::new()),
+        D::Boolean => Fill::Bool(Vec::new()),
+        D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Null => Fill::Text(Vec::new()),
+        D::Interval(_) => Fill::Text(Vec::new()), // Parquet cannot hold every kind of them
+        kind if kind.is_temporal() => Fill::Time(Vec::new(), Vec::new(), kind.clone()),
         kind => Fill::Other(kind.to_string()),
     }
 }
@@ -179,6 +206,14 @@ impl Fill {
             Self::Integer(out) => out.extend(integers(&plain)?.iter()),
             Self::Unsigned(out) => out.extend(plain.as_primitive::<UInt64Type>().iter()),
             Self::Text(out) => push_texts(out, &plain)?,
+            Self::Bool(out) => match plain.as_boolean_opt() {
+                Some(cells) => out.extend(cells.iter()),
+                None => return Err(ArrowError::SchemaError("truth values expected".to_owned())),
+            },
+            Self::Time(out, pieces, _) => {
+                push_texts(out, &plain)?;
+                pieces.push(plain);
+            }
             Self::Other(_) => {}
         }
         Ok(())
@@ -198,6 +233,17 @@ impl Fill {
                 numbers: v.iter().map(|v| v.map_or(f64::NAN, |v| v as f64)).collect(),
             },
             Self::Text(v) => ColumnData::Text(v),
+            Self::Bool(v) => ColumnData::Bool(v),
+            Self::Time(text, pieces, kind) => {
+                let parts: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+                match concat(&parts) {
+                    Ok(cells) => ColumnData::Time(Times { text, cells }),
+                    Err(_) if text.is_empty() => {
+                        ColumnData::Time(Times { text, cells: new_empty_array(&kind) })
+                    }
+                    Err(_) => ColumnData::Text(text), // pieces of different types
+                }
+            }
             Self::Other(name) => ColumnData::Other(name),
         }
     }
@@ -329,9 +375,17 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
             ColumnData::DoubleVector { values, valid } => {
                 (list_type(DataType::Float64, values.cols()), !valid.is_empty())
             }
-            ColumnData::Number(_) => (DataType::Float64, true),
-            ColumnData::Integer(_) => (DataType::Int64, true),
+            ColumnData::Number(_) => {
+                let stored = column.stored.clone().filter(DataType::is_floating);
+                (stored.unwrap_or(DataType::Float64), true)
+            }
+            ColumnData::Integer(_) => {
+                let stored = column.stored.clone().filter(DataType::is_integer);
+                (stored.unwrap_or(DataType::Int64), true)
+            }
             ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
+            ColumnData::Bool(_) => (DataType::Boolean, true),
+            ColumnData::Time(times) => (times.cells.data_type().clone(), true),
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
                 let (name, kind) = (&column.name, column.data.kind());
                 return Err(WriteError::Refused(format!("column `{name}` holds {kind}")));
@@ -386,11 +440,18 @@ pub(crate) fn batch(
             }
             ColumnData::Number(v) => {
                 let cells = v[range.clone()].iter().map(|&v| (!v.is_nan()).then_some(v));
-                Arc::new(cells.collect::<Float64Array>())
+                match field.data_type() {
+                    DataType::Float32 => {
+                        Arc::new(cells.map(|v| v.map(|v| v as f32)).collect::<Float32Array>())
+                    }
+                    _ => Arc::new(cells.collect::<Float64Array>()),
+                }
             }
-            ColumnData::Integer(v) => {
-                Arc::new(v[range.clone()].iter().copied().collect::<Int64Array>())
+            ColumnData::Integer(v) => whole_numbers(&v[range.clone()], field.data_type())?,
+            ColumnData::Bool(v) => {
+                Arc::new(v[range.clone()].iter().copied().collect::<BooleanArray>())
             }
+            ColumnData::Time(times) => times.cells.slice(range.start, range.len()),
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
                 Arc::new(v[range.clone()].iter().map(Option::as_deref).collect::<StringArray>())
             }
@@ -401,6 +462,30 @@ pub(crate) fn batch(
         arrays.push(array);
     }
     RecordBatch::try_new(Arc::clone(schema), arrays)
+}
+
+/// Whole numbers in the type of their column.
+fn whole_numbers(cells: &[Option<i64>], kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    fn narrow<T: ArrowPrimitiveType>(cells: &[Option<i64>]) -> Result<ArrayRef, ArrowError>
+    where
+        T::Native: TryFrom<i64>,
+    {
+        let fits = |v: &i64| T::Native::try_from(*v).ok();
+        if let Some(v) = cells.iter().flatten().find(|v| fits(v).is_none()) {
+            return Err(ArrowError::CastError(format!("{v} does not fit {}", T::DATA_TYPE)));
+        }
+        let cells = cells.iter().map(|v| v.as_ref().and_then(fits));
+        Ok(Arc::new(cells.collect::<PrimitiveArray<T>>()))
+    }
+    match kind {
+        DataType::Int8 => narrow::<Int8Type>(cells),
+        DataType::Int16 => narrow::<Int16Type>(cells),
+        DataType::Int32 => narrow::<Int32Type>(cells),
+        DataType::UInt8 => narrow::<UInt8Type>(cells),
+        DataType::UInt16 => narrow::<UInt16Type>(cells),
+        DataType::UInt32 => narrow::<UInt32Type>(cells),
+        _ => Ok(Arc::new(cells.iter().copied().collect::<Int64Array>())),
+    }
 }
 
 fn lists<T: ArrowPrimitiveType>(

@@ -16,8 +16,9 @@ use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::pairs::{PairsTable, from_cells};
 use crate::room::{Room, longest_line, require};
-use crate::table::{Column, ColumnData, Table};
+use crate::table::{Column, ColumnData, Table, Times};
 use crate::vectors::VectorBuilder;
+use arrow_schema::DataType;
 use bridged_math::memory::TooLarge;
 use csv::ByteRecord;
 use std::cell::Cell;
@@ -32,6 +33,7 @@ pub(crate) const CSV: Format = Format {
     layout: Layout::Text,
     beginnings: &[],
     never_text: false,
+    reads: true,
     read: |input| read(input, b','),
     read_pairs: |input| read_pairs(input, b','),
     write: |sink, table| write(sink, table, b','),
@@ -46,6 +48,7 @@ pub(crate) const TSV: Format = Format {
     layout: Layout::Text,
     beginnings: &[],
     never_text: false,
+    reads: true,
     read: |input| read(input, b'\t'),
     read_pairs: |input| read_pairs(input, b'\t'),
     write: |sink, table| write(sink, table, b'\t'),
@@ -377,7 +380,7 @@ fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteE
     for i in 0..table.rows() {
         line.clear();
         for column in &table.columns {
-            push_cells(&mut line, &column.data, i);
+            push_cells(&mut line, column, i);
         }
         writer.write_byte_record(&line).map_err(failed)?;
     }
@@ -387,7 +390,7 @@ fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteE
 
 /// Debug formatting is the shortest text that reads back as the same number, and keeps the point
 /// in 12.0, so that a column of reals is one again.
-fn push_cells(line: &mut ByteRecord, data: &ColumnData, i: usize) {
+fn push_cells(line: &mut ByteRecord, column: &Column, i: usize) {
     let mut vector = |row: &[f32], valid: bool| {
         for v in row {
             if valid && !v.is_nan() {
@@ -397,7 +400,7 @@ fn push_cells(line: &mut ByteRecord, data: &ColumnData, i: usize) {
             }
         }
     };
-    match data {
+    match &column.data {
         ColumnData::Vector(m) => vector(m.row(i), true),
         ColumnData::OptionalVector { values, valid } => vector(values.row(i), valid[i]),
         ColumnData::DoubleVector { values, valid } => {
@@ -410,12 +413,21 @@ fn push_cells(line: &mut ByteRecord, data: &ColumnData, i: usize) {
             }
         }
         ColumnData::Number(v) if v[i].is_nan() => line.push_field(b""),
+        // A single has the digits of one: 0.1, not 0.10000000149011612.
+        ColumnData::Number(v) if column.stored == Some(DataType::Float32) => {
+            line.push_field(format!("{:?}", v[i] as f32).as_bytes());
+        }
         ColumnData::Number(v) => line.push_field(format!("{:?}", v[i]).as_bytes()),
         ColumnData::Integer(v) => {
             line.push_field(v[i].map(|v| v.to_string()).unwrap_or_default().as_bytes());
         }
-        ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
+        ColumnData::Text(v)
+        | ColumnData::Code { text: v, .. }
+        | ColumnData::Time(Times { text: v, .. }) => {
             line.push_field(v[i].as_deref().unwrap_or_default().as_bytes());
+        }
+        ColumnData::Bool(v) => {
+            line.push_field(v[i].map(|v| v.to_string()).unwrap_or_default().as_bytes());
         }
         ColumnData::Ragged { .. } | ColumnData::Other(_) => line.push_field(b""),
     }

@@ -40,6 +40,19 @@ pub enum TableError {
         /// All extensions, as a list to show.
         known: String,
     },
+    /// A format that is written but not read.
+    #[error(
+        "`{}` is {format}, which is written but not read; save the table as one of {known}",
+        path.display()
+    )]
+    WrittenOnly {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: &'static str,
+        /// The extensions that are read, as a list to show.
+        known: String,
+    },
     /// Nothing in it at all.
     #[error("`{}` is empty (0 bytes)", path.display())]
     Empty {
@@ -146,7 +159,12 @@ pub enum TableError {
         got: usize,
     },
     /// A column that was asked for is not there.
-    #[error("`{}` has no column `{column}`{}; it has {known}", path.display(), did_you_mean(similar), column = shown(column))]
+    #[error(
+        "`{}` has no column `{column}`{}",
+        path.display(),
+        it_has(similar, known),
+        column = shown(column)
+    )]
     NoSuchColumn {
         /// The file.
         path: PathBuf,
@@ -420,6 +438,14 @@ pub enum TableError {
         /// What went wrong.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// The end of a sentence about a column that is not there.
+fn it_has(similar: &Option<String>, known: &str) -> String {
+    match similar {
+        Some(_) => format!("{} It has {known}", did_you_mean(similar)),
+        None => format!("; it has {known}"),
+    }
 }
 
 /// Names in backquotes, separated by commas; of many, the first.

@@ -23,6 +23,8 @@ pub struct Format {
     pub(crate) beginnings: &'static [(&'static [u8], &'static str)],
     /// Whether a file that begins with plain text cannot be one of it.
     pub(crate) never_text: bool,
+    /// Whether its files can be read, not only written.
+    pub reads: bool,
     pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
     pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
@@ -44,6 +46,8 @@ pub enum Layout {
     Columns,
     /// Columns of text; a vector is one column per entry.
     Text,
+    /// Columns of a spreadsheet: texts, numbers and dates; a vector is one column per entry.
+    Sheet,
     /// One array of numbers, without names.
     Array,
 }
@@ -91,9 +95,9 @@ pub fn extensions(fits: impl Fn(&Format) -> bool) -> Vec<String> {
     formats.flat_map(|format| format.extensions).map(|e| format!(".{e}")).collect()
 }
 
-/// The names of all formats, as a list to show: `Parquet, … or TSV`.
+/// The names of all formats that are read, as a list to show: `Parquet, … or TSV`.
 pub fn format_names() -> String {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let names: Vec<&str> = FORMATS.iter().filter(|f| f.reads).map(|format| format.name).collect();
     match names.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
         _ => names.concat(),
@@ -128,6 +132,10 @@ mod tests {
             }
         }
         assert!(known_format(Path::new("parquet")).is_none());
+        assert_eq!(known_format(Path::new("t.CSV.gz")).unwrap().name, "CSV");
+        assert_eq!(known_format(Path::new("t.tsv.GZ")).unwrap().name, "TSV");
+        assert!(known_format(Path::new("t.parquet.gz")).is_none());
+        assert!(known_format(Path::new("t.gz")).is_none());
         assert_eq!(format_names(), "Parquet, Arrow IPC, npy, CSV or TSV");
     }
 }

@@ -1,4 +1,4 @@
-//! Tables in and out: Parquet, Arrow IPC, npy, CSV and TSV.
+//! Tables in and out: Parquet, Arrow IPC, npy, CSV and TSV; with the feature `xlsx`, Excel out.
 //!
 //! [`read`] gives a [`Table`] of named columns, [`Table::into_pool`] picks the vectors and the ids
 //! out of it and checks them, [`read_pairs`] reads which ids belong together, and [`write()`] writes
@@ -10,6 +10,7 @@
 //! | [`select`] | the vectors and the ids of a table |
 //! | [`texts`] | which column is to be encoded |
 //! | [`pairs`] | tables of two ids |
+//! | [`spreadsheet`] | texts that a spreadsheet would take for formulas |
 //! | [`atomic`] | whole files or none |
 //! | [`error`] | everything that can be wrong with a file |
 //!
@@ -28,7 +29,7 @@
 //! assert_eq!(pool.ids, ["a", "b"]);
 //! assert_eq!(pool.rows.row(1), [3.0, 4.0]);
 //! assert_eq!(pool.vector_names, ["width", "height"]);
-//! assert_eq!(pool.texts[0].values[0].as_deref(), Some("left"));
+//! assert_eq!(pool.texts()[0].values[0].as_deref(), Some("left"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -47,29 +48,41 @@ pub mod pairs;
 mod parquet;
 mod room;
 pub mod select;
+pub mod spreadsheet;
 pub mod table;
 pub mod texts;
 mod vectors;
+#[cfg(feature = "xlsx")]
+mod xlsx;
 
 pub use atomic::{Sink, WriteError, replace};
 pub use error::TableError;
 pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
-pub use table::{Column, ColumnData, Table, TextCells};
+pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;
 pub use vectors::DoubleRows;
 
 use arrow_schema::ArrowError;
+use flate2::Compression;
 use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 /// Every format there is: reading and writing, help and error messages follow from this list.
-pub const FORMATS: &[Format] =
-    &[parquet::FORMAT, arrow::FORMAT, npy::FORMAT, delimited::CSV, delimited::TSV];
+pub const FORMATS: &[Format] = &[
+    parquet::FORMAT,
+    arrow::FORMAT,
+    npy::FORMAT,
+    delimited::CSV,
+    delimited::TSV,
+    #[cfg(feature = "xlsx")]
+    xlsx::FORMAT,
+];
 
 /// An open file on its way into a table.
 pub(crate) struct Input<'a> {
@@ -149,11 +162,20 @@ pub fn read_pairs_with(path: &Path, options: &ReadOptions<'_>) -> Result<PairsTa
 ///
 /// Equal tables give equal bytes. A row of [`ColumnData::OptionalVector`] that is not valid is a
 /// null in Parquet and Arrow, empty cells in CSV and TSV, and NaN in npy. In CSV and TSV a vector
-/// column `value` becomes the columns `value_0`, `value_1`, …
+/// column `value` becomes the columns `value_0`, `value_1`, … A name that ends in `.csv.gz` or
+/// `.tsv.gz` is compressed.
 pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
     let format = format_of(path)?;
     check(path, table)?;
-    replace(path, |sink| (format.write)(sink, table))
+    if !format::is_gzip(path) {
+        return replace(path, |sink| (format.write)(sink, table));
+    }
+    replace(path, |sink| {
+        let mut compressed = GzEncoder::new(sink, Compression::default());
+        (format.write)(&mut compressed, table)?;
+        compressed.finish()?;
+        Ok(())
+    })
 }
 
 /// Writes a file whose rows come in tables with the same columns, whole or not at all. Of those, one
@@ -223,6 +245,14 @@ fn open<T>(
         return Err(TableError::Directory { path: path.to_path_buf() });
     }
     let format = format_of(path)?;
+    if !format.reads {
+        let known = extensions(|f| f.reads).join(", ");
+        return Err(TableError::WrittenOnly {
+            path: path.to_path_buf(),
+            format: format.name,
+            known,
+        });
+    }
     let mut file = File::open(path).map_err(unreadable)?;
     if metadata.is_file() && metadata.len() == 0 {
         return Err(TableError::Empty { path: path.to_path_buf() });

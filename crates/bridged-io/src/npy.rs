@@ -27,6 +27,7 @@ pub(crate) const FORMAT: Format = Format {
     layout: Layout::Array,
     beginnings: &[(b"\x93NUMPY", NAME)],
     never_text: true,
+    reads: true,
     read,
     read_pairs,
     write,

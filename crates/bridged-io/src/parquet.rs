@@ -32,6 +32,7 @@ pub(crate) const FORMAT: Format = Format {
     layout: Layout::Columns,
     beginnings: &[(b"PAR1", NAME)],
     never_text: true,
+    reads: true,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     write,

@@ -3,7 +3,7 @@
 //! Which column is which, [`bridged::columns`] decides. Ids are compared as texts: 12, 12.0 and "12" are one id.
 
 use crate::error::{TableError, list};
-use crate::table::{ColumnData, Table, TextCells, render_number};
+use crate::table::{Column, ColumnData, Table, TextCells, render_number};
 use crate::vectors::DoubleRows;
 use bridged::columns::{
     self, ColumnError, ColumnInfo, Columns, Fitted, Look, VectorColumns, Wanted,
@@ -40,8 +40,8 @@ pub struct Pool {
     pub rows: Matrix,
     /// One id per row.
     pub ids: Vec<String>,
-    /// The columns that are carried along.
-    pub texts: Vec<TextCells>,
+    /// The columns that are carried along, as the file has them.
+    pub carried: Vec<Column>,
     /// The name of the list column, or the names of the numeric columns.
     pub vector_names: Vec<String>,
     /// The id column; none if rows are numbered.
@@ -52,6 +52,24 @@ pub struct Pool {
     pub dropped: Vec<String>,
     /// What to know about how it was read, each in a sentence.
     pub notes: Vec<String>,
+    /// The id column as the file has it; none if rows are numbered.
+    pub id_column: Option<Column>,
+}
+
+impl Pool {
+    /// The columns that are carried along, as texts.
+    pub fn texts(&self) -> Vec<TextCells> {
+        self.carried.iter().filter_map(Column::to_text).collect()
+    }
+
+    /// The ids as a column: as the file has them, or the numbers of the rows under the name `id`.
+    pub fn take_ids(&mut self) -> Column {
+        self.id_column.take().unwrap_or_else(|| {
+            // Rows that were left out keep their numbers.
+            let numbers = self.ids.iter().map(|id| id.parse().ok()).collect();
+            Column::new("id", ColumnData::Integer(numbers))
+        })
+    }
 }
 
 /// The vectors of a table before they are rows.
@@ -158,8 +176,10 @@ impl Table {
             let (id, place) = (ids[row].clone(), place(at));
             return Err(TableError::NotFinite { path: self.source, place, id, problem });
         }
-        let texts = carried.into_iter().filter_map(|at| self.columns[at].to_text()).collect();
-        Ok(Pool { rows, ids, texts, vector_names, id_name, offset, dropped, notes })
+        let mut columns: Vec<Option<Column>> = self.columns.into_iter().map(Some).collect();
+        let carried = carried.into_iter().filter_map(|at| columns[at].take()).collect();
+        let id_column = id.and_then(|at| columns[at].take());
+        Ok(Pool { rows, ids, carried, vector_names, id_name, id_column, offset, dropped, notes })
     }
 
     /// Why a numeric column does not look like a measurement, with its name.

@@ -1,11 +1,13 @@
 //! A table: named columns of one length, with the file they came from.
 //!
-//! A cell is a vector, a number or a text. What a file holds beyond that is rendered as text where
-//! a reader would know what is meant (times, truth values), and otherwise kept as a name of its
-//! type only, so that a table with pictures in it can still be used for its vectors.
+//! A cell is a vector, a number, a truth value, a time or a text. What a file holds beyond that is kept
+//! as a name of its type only, so that a table with pictures in it can still be used for its vectors.
 
 use crate::error::{TableError, list};
 use crate::vectors::DoubleRows;
+use arrow_array::{ArrayRef, UInt64Array};
+use arrow_schema::DataType;
+use arrow_select::take::take;
 use bridged::TextColumn;
 use bridged::columns::ColumnKind;
 use bridged::offset::Offset;
@@ -31,6 +33,9 @@ pub struct Column {
     pub name: String,
     /// Its cells.
     pub data: ColumnData,
+    /// The type that its file gave the cells, if it is narrower than `data`: numbers of a `float32`
+    /// column are written as such again.
+    pub(crate) stored: Option<DataType>,
 }
 
 /// The cells of a column.
@@ -76,8 +81,30 @@ pub enum ColumnData {
     },
     /// Texts.
     Text(Vec<Option<String>>),
+    /// Truth values.
+    Bool(Vec<Option<bool>>),
+    /// Dates and times.
+    Time(Times),
     /// Something else, by the name of its type; it is skipped.
     Other(String),
+}
+
+/// Dates, times of day, instants or durations: as texts, and as the file holds them.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// As texts, in ISO 8601.
+    pub text: Vec<Option<String>>,
+    /// As Parquet and Arrow hold them, one entry per text.
+    pub(crate) cells: ArrayRef,
+}
+
+impl Times {
+    /// The rows at those places.
+    fn keep_rows(&mut self, rows: &[usize]) {
+        self.text = rows.iter().map(|&row| self.text[row].clone()).collect();
+        let places = UInt64Array::from_iter_values(rows.iter().map(|&row| row as u64));
+        self.cells = take(&self.cells, &places, None).expect("the places are those of rows");
+    }
 }
 
 /// The cells of a column as texts, to be carried along with vectors.
@@ -161,7 +188,12 @@ impl Table {
 impl Column {
     /// A column of that name.
     pub fn new(name: impl Into<String>, data: ColumnData) -> Self {
-        Self { name: name.into(), data }
+        Self { name: name.into(), data, stored: None }
+    }
+
+    /// The same under another name.
+    pub fn renamed(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
     }
 
     /// The cells as texts; none for vectors and for what is skipped.
@@ -170,6 +202,8 @@ impl Column {
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => v.clone(),
             ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
             ColumnData::Number(v) => v.iter().map(|&v| render_number(v)).collect(),
+            ColumnData::Bool(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
+            ColumnData::Time(times) => times.text.clone(),
             _ => return None,
         };
         Some(TextCells { name: self.name.clone(), values })
@@ -185,6 +219,8 @@ impl ColumnData {
             Self::Number(v) => Some(v.len()),
             Self::Integer(v) => Some(v.len()),
             Self::Code { text, .. } | Self::Text(text) => Some(text.len()),
+            Self::Bool(v) => Some(v.len()),
+            Self::Time(times) => Some(times.text.len()),
             Self::Ragged { .. } | Self::Other(_) => None,
         }
     }
@@ -212,6 +248,8 @@ impl ColumnData {
                 pick(numbers, rows);
             }
             Self::Text(v) => pick(v, rows),
+            Self::Bool(v) => pick(v, rows),
+            Self::Time(times) => times.keep_rows(rows),
             Self::Ragged { .. } | Self::Other(_) => {}
         }
     }
@@ -227,7 +265,8 @@ impl ColumnData {
             Self::Number(_) => ColumnKind::Float,
             Self::Integer(_) | Self::Code { .. } => ColumnKind::Integer,
             Self::Text(v) if v.iter().all(Option::is_none) => ColumnKind::Empty,
-            Self::Text(_) => ColumnKind::Text,
+            Self::Text(_) | Self::Time(_) => ColumnKind::Text,
+            Self::Bool(_) => ColumnKind::Bool,
             Self::Other(name) => ColumnKind::Other(name.clone()),
         }
     }

@@ -78,6 +78,15 @@ pub enum LabError {
         /// The known name that is most like it.
         nearest: Option<String>,
     },
+    /// A method without a grid to search.
+    #[error(
+        "`{method}` has no grid to search: it is a form of Bridged Clustering, whose parameters a study \
+         sets in [parameters.{method}]; name baselines"
+    )]
+    NoGrid {
+        /// The method.
+        method: String,
+    },
     /// No setting of a grid worked.
     #[error("none of the {tried} settings of {method} could be fitted: {source}")]
     NothingWorked {

@@ -237,9 +237,7 @@ impl Experiment {
     pub fn baseline(&self, name: &str) -> Result<BaselineSpec, LabError> {
         match self.contender(name)? {
             Contender::Baseline(spec) => Ok(spec),
-            Contender::Bridged(_) => {
-                Err(LabError::unknown("baseline", name, BaselineSpec::ALL.iter().map(|e| e.name)))
-            }
+            Contender::Bridged(_) => Err(LabError::NoGrid { method: name.to_string() }),
         }
     }
 

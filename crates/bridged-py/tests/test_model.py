@@ -312,3 +312,22 @@ def test_a_bad_file_is_an_error_not_a_crash(task, model, tmp_path):
     (tmp_path / "bad.bridged").write_bytes(os.urandom(500))
     with pytest.raises(ValueError, match="not a usable bridged model"):
         bridged.load(tmp_path / "bad.bridged")
+
+
+def test_tables_with_ids_are_scored_by_their_ids(task, model):
+    n = min(len(task.X), len(task.Y), 20)
+    x = pd.DataFrame(task.X[:n], index=[f"r{i}" for i in range(n)])
+    y = pd.DataFrame(task.Y[:n], index=[f"r{i}" for i in range(n)])
+    straight = model.evaluate(task.X[:n], task.Y[:n])
+    assert straight["alignment"] == {"by": "position", "x_alone": 0, "y_alone": 0}
+    turned = model.evaluate(x, y.iloc[::-1])
+    assert turned["alignment"] == {"by": "id", "x_alone": 0, "y_alone": 0}
+    assert turned["forward"] == straight["forward"]
+    assert model.score(x, y.iloc[::-1]) == pytest.approx(model.score(task.X[:n], task.Y[:n]))
+    with pytest.warns(UserWarning, match="3 rows of X and 0 of Y have no partner"):
+        assert model.evaluate(x, y.iloc[3:])["rows"] == n - 3
+    with pytest.raises(ValueError, match="share none"):
+        model.score(x, y.set_axis([f"s{i}" for i in range(n)]))
+    # A numbering says nothing about which rows belong together.
+    plain = model.evaluate(x.reset_index(drop=True), y.reset_index(drop=True))
+    assert plain["alignment"]["by"] == "position"

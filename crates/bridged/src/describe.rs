@@ -30,7 +30,7 @@ impl BridgedModel {
             .map(|c| json!({"x": c.x, "y": c.y, "pairs": c.count, "evidence": c.evidence}))
             .collect();
         json!({
-            "format": crate::MODEL_VERSION,
+            "format": self.version(),
             "parameters": self.settings,
             "seed": self.seed,
             "x": side(&self.x),

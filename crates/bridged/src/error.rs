@@ -123,8 +123,8 @@ pub enum Error {
     },
     /// More certainty than the pairs allow.
     #[error(
-        "with {pairs} pairs that can be left out, no ball can promise {level}: the highest level is \
-         {highest:.3}; ask for that or less, or give more pairs"
+        "with {pairs} pairs that can be left out, no ball can promise {level}: {}",
+        highest_level(*.pairs, *.highest)
     )]
     LevelTooHigh {
         /// Pairs that were left out in turn and answered.
@@ -173,4 +173,37 @@ pub enum Error {
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// What can be asked for instead. The level is cut after enough digits, never rounded up: what is offered is granted.
+fn highest_level(pairs: usize, highest: f64) -> String {
+    if pairs == 0 {
+        return "give more pairs, or ask for no level".to_string();
+    }
+    let digits = 3.max(pairs.ilog10() as usize + 1);
+    let scale = 10f64.powi(digits as i32);
+    let level = (highest * scale).floor() / scale;
+    format!("the highest level is {level:.digits$}; ask for that or less, or give more pairs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::quantile;
+
+    #[test]
+    fn the_level_that_an_error_offers_is_granted() {
+        for pairs in (1..=3000).chain([9_999, 10_000, 99_998, 1_000_000]) {
+            let scores = vec![1.0; pairs];
+            let highest = quantile(&scores, 1.0).unwrap_err();
+            let said = Error::LevelTooHigh { pairs, level: 1.0, highest }.to_string();
+            let offered = said.split("the highest level is ").nth(1).unwrap();
+            let offered: f64 = offered.split(';').next().unwrap().parse().unwrap();
+            assert!(quantile(&scores, offered).is_ok(), "{said}");
+            // It is also the highest: a little more needs another pair.
+            assert!(offered > highest - 1.0 / pairs as f64, "{said}");
+        }
+        let none = Error::LevelTooHigh { pairs: 0, level: 0.9, highest: 0.0 }.to_string();
+        assert!(none.ends_with("give more pairs, or ask for no level"), "{none}");
+    }
 }

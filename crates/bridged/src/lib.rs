@@ -48,6 +48,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod align;
 pub mod bridge;
 mod check;
 pub mod cluster;

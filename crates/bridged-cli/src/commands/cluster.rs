@@ -2,14 +2,15 @@
 
 use crate::options::{self, usage};
 use crate::pools::{self, Columns};
-use crate::printer::{number, plural};
+use crate::printer::{self, number, plural};
 use crate::progress::Talk;
 use crate::table_flags::{ColumnFlags, ReadFlags};
+use crate::table_out::{TableOut, before_ours};
 use anyhow::{Context, Result};
 use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
 use bridged::scale::Scale;
 use bridged::settings::{Keys, SettingsError, SideSpec, overlay};
-use bridged_io::{Column, ColumnData, Layout, Table};
+use bridged_io::{Column, ColumnData, Layout};
 use bridged_math::Seed;
 use serde_json::json;
 use std::io::Write;
@@ -62,6 +63,8 @@ pub struct Args {
     columns: ColumnFlags,
     #[command(flatten)]
     read: ReadFlags,
+    #[command(flatten)]
+    out: TableOut,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -95,14 +98,12 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let labels = clustering.labels.iter().map(label).collect();
     let mut columns = vec![Column::new("label", ColumnData::Integer(labels))];
     if bridged_io::format_of(&args.output)?.layout != Layout::Array {
-        let ids = pool.ids.iter().cloned().map(Some).collect();
-        columns.insert(0, Column::new("id", ColumnData::Text(ids)));
+        columns = before_ours(vec![pool.take_ids()], columns, talk);
     }
-    let table = Table::new(&args.output, columns)?;
-    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    stages.time("write", || args.out.write(&args.output, columns))?;
 
     let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
@@ -112,7 +113,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             "inertia": clustering.inertia, "iterations": clustering.iterations,
             "converged": clustering.converged, "output": args.output, "seconds": seconds,
         });
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         let rows = plural(pool.rows.rows(), "row");
         let clusters = plural(clustering.k(), "cluster");

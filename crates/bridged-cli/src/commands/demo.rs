@@ -5,7 +5,7 @@
 
 use super::evaluate::mse;
 use crate::bridge_view::{self, Show};
-use crate::printer::{Align, Grid, bold, cut, dim, plural};
+use crate::printer::{self, Align, Grid, bold, cut, dim, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result};
 use bridged::{BridgedClustering, BridgedModel, Direction, Names, Pool, TextColumn};
@@ -34,7 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let emoji = Emoji::load()?;
     let split = Split::draw(&emoji, args.pairs, Seed(args.seed));
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     introduce(&emoji, &split, &mut out)?;
 
     let (x, y) = (emoji.x.view().select(split.x.clone()), emoji.y.view().select(split.y.clone()));

@@ -1,12 +1,14 @@
 //! `bridged evaluate`: scores of a model on rows whose partners are known.
 
-use crate::pools::{self, Columns};
-use crate::printer::{Align, Grid, bold, number, plural};
+use crate::options::{did_you_mean, usage};
+use crate::pools::{self, Columns, Named, Unknown};
+use crate::printer::{self, Align, Grid, bold, count, number, plural};
 use crate::progress::Talk;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::{Context, Result, bail};
+use bridged::align::Alignment;
 use bridged::{BridgedModel, ByMetric, Evaluation, Scores, ValueScores};
-use bridged_io::Pool;
+use bridged_io::{Pool, TextCells};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,12 +18,18 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// Rows of x; row i belongs to row i of y
+    /// Rows of x; each belongs to the row of y with its id
     #[arg(long, value_name = "FILE")]
     x: PathBuf,
     /// Rows of y
     #[arg(long, value_name = "FILE")]
     y: PathBuf,
+    /// Which rows belong together: a table of two columns, an id of x and an id of y
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// Row i of x belongs to row i of y, whatever their ids
+    #[arg(long, conflicts_with = "pairs")]
+    by_position: bool,
     /// The latent class of each row: a column of x or y, or a file with one column of classes
     #[arg(long, value_name = "COLUMN|FILE")]
     labels: Option<String>,
@@ -75,45 +83,140 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     })?;
     talk.notes(&args.x, &x.notes);
     talk.notes(&args.y, &y.notes);
-    let classes = args.labels.as_ref().map(|labels| classes(labels, &x, &y)).transpose()?;
-    let scores = stages
-        .time("evaluate", || model.evaluate(x.rows.view(), y.rows.view(), classes.as_deref()))?;
+    let aligned = align(args, &x, &y)?;
+    let classes =
+        args.labels.as_ref().map(|labels| classes(labels, &x, &y, &aligned)).transpose()?;
+    let (x, y) = match &aligned.rows {
+        Some(rows) => (
+            x.rows.view().select(rows.x.iter().copied()),
+            y.rows.view().select(rows.y.iter().copied()),
+        ),
+        None => (x.rows, y.rows),
+    };
+    let scores =
+        stages.time("evaluate", || model.evaluate(x.view(), y.view(), classes.as_deref()))?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let mut report = serde_json::to_value(&scores)?;
+        report["alignment"] = aligned.describe();
         report["seconds"] = seconds.into();
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        printer::print_json(&report, &mut out)?;
         return Ok(());
     }
-    print(&scores, &mut out)
+    print(&scores, &mut out)?;
+    Ok(writeln!(out, "\n{}", aligned.sentence())?)
 }
 
-/// Numbers for the classes of the rows, from a file or from a carried column.
-fn classes(labels: &str, x: &Pool, y: &Pool) -> Result<Vec<u32>> {
-    let carried = x.texts.iter().chain(&y.texts).find(|t| t.name == labels);
-    let texts: Vec<Option<String>> = match carried {
-        Some(column) => column.values.clone(),
-        None if Path::new(labels).exists() => read_classes(Path::new(labels))?,
-        None => {
+/// Which rows belong together, and what told so.
+struct Aligned {
+    by: &'static str,
+    /// None: row i belongs to row i.
+    rows: Option<Alignment>,
+}
+
+impl Aligned {
+    fn alone(&self) -> (usize, usize) {
+        self.rows.as_ref().map_or((0, 0), |rows| (rows.x_alone, rows.y_alone))
+    }
+
+    fn describe(&self) -> serde_json::Value {
+        let (x_alone, y_alone) = self.alone();
+        json!({"by": self.by, "x_alone": x_alone, "y_alone": y_alone})
+    }
+
+    fn sentence(&self) -> String {
+        let (x, y) = self.alone();
+        let left = match x + y {
+            0 => String::new(),
+            _ => format!("; {} of x and {} of y have no partner", plural(x, "row"), count(y)),
+        };
+        format!("rows aligned by {}{left}", self.by)
+    }
+}
+
+/// Rows are paired as the user says, else by their ids, never silently by their position.
+fn align(args: &Args, x: &Pool, y: &Pool) -> Result<Aligned> {
+    if let Some(pairs) = &args.pairs {
+        let (x_named, y_named) =
+            (Named { pool: x, path: &args.x }, Named { pool: y, path: &args.y });
+        let read = args.read.options()?;
+        let pairs = pools::read_pairs(pairs, &read, x_named, y_named, Unknown::Refuse)?;
+        let rows = Alignment::by_pairs(&pairs.rows, x.rows.rows(), y.rows.rows());
+        return Ok(Aligned { by: "pairs", rows: Some(rows) });
+    }
+    let one_file = match (args.x.canonicalize(), args.y.canonicalize()) {
+        (Ok(x), Ok(y)) => x == y,
+        _ => false,
+    };
+    if args.by_position || one_file {
+        if !(x.dropped.is_empty() && y.dropped.is_empty()) && x.dropped != y.dropped {
+            return Err(usage(
+                "--missing drop: rows were left out of one side only, so positions no longer fit; \
+                 align the rows by id or by --pairs, or take --missing mean",
+            ));
+        }
+        return Ok(Aligned { by: "position", rows: None });
+    }
+    let (x_file, y_file) = (args.x.display(), args.y.display());
+    let how = "give --pairs FILE with an id of x and an id of y per row, name the id columns with \
+               --x-id and --y-id, or say --by-position if row i of x belongs to row i of y";
+    if x.id_name.is_none() || y.id_name.is_none() {
+        let without = match (&x.id_name, &y.id_name) {
+            (None, None) => format!("neither `{x_file}` nor `{y_file}` has"),
+            (None, _) => format!("`{x_file}` does not have"),
+            _ => format!("`{y_file}` does not have"),
+        };
+        return Err(usage(format!(
+            "which rows belong together cannot be told: {without} an id column; {how}"
+        )));
+    }
+    let rows = Alignment::by_id(&x.ids, &y.ids);
+    if rows.is_empty() {
+        return Err(usage(format!(
+            "which rows belong together cannot be told: `{x_file}` and `{y_file}` share no id; {how}"
+        )));
+    }
+    Ok(Aligned { by: "id", rows: Some(rows) })
+}
+
+/// Numbers for the classes of the aligned rows, from a carried column or from a file in the order of x or y.
+fn classes(labels: &str, x: &Pool, y: &Pool, aligned: &Aligned) -> Result<Vec<u32>> {
+    let (x_texts, y_texts) = (x.texts(), y.texts());
+    let of =
+        |texts: &[TextCells]| texts.iter().find(|t| t.name == labels).map(|t| t.values.clone());
+    let (texts, of_x) = match (of(&x_texts), of(&y_texts)) {
+        (Some(texts), _) => (texts, true),
+        (None, Some(texts)) => (texts, false),
+        (None, None) if Path::new(labels).exists() => {
+            let texts = read_classes(Path::new(labels))?;
+            let of_x = texts.len() == x.rows.rows();
+            if !of_x && texts.len() != y.rows.rows() {
+                bail!("--labels {labels}: {} classes for {} rows", texts.len(), x.rows.rows());
+            }
+            (texts, of_x)
+        }
+        (None, None) => {
             let known: Vec<&str> =
-                x.texts.iter().chain(&y.texts).map(|t| t.name.as_str()).collect();
+                x_texts.iter().chain(&y_texts).map(|t| t.name.as_str()).collect();
             bail!(
-                "--labels {labels}: neither a file nor a column of x or y (columns: {})",
+                "--labels {labels}: neither a file nor a column of x or y{} (columns: {})",
+                did_you_mean(labels, &known),
                 if known.is_empty() { "none".to_string() } else { known.join(", ") }
             )
         }
     };
-    if texts.len() != x.rows.rows() {
-        bail!("--labels {labels}: {} classes for {} rows", texts.len(), x.rows.rows());
-    }
+    let rows: Vec<usize> = match &aligned.rows {
+        Some(rows) if of_x => rows.x.clone(),
+        Some(rows) => rows.y.clone(),
+        None => (0..texts.len()).collect(),
+    };
     let mut numbers = HashMap::new();
-    texts
-        .into_iter()
-        .enumerate()
-        .map(|(i, text)| {
+    rows.into_iter()
+        .map(|i| {
+            let text = texts[i].as_deref();
             let text = text.with_context(|| format!("--labels {labels}: row {i} has no class"))?;
             let next = numbers.len() as u32;
             Ok(*numbers.entry(text).or_insert(next))

@@ -2,7 +2,7 @@
 
 use crate::bridge_view::{self, Show};
 use crate::pools::{self, Columns, Named, Unknown};
-use crate::printer::{count, plural};
+use crate::printer::{self, count, plural};
 use crate::progress::Talk;
 use crate::setting_flags::SettingFlags;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
@@ -105,14 +105,14 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
     stages.time("write", || model.save(&args.output))?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<String, Value> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let mut report = model.describe();
         report["model"] = json!(args.output);
         report["seconds"] = Value::Object(seconds);
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         summarise(&model, &mut out)?;
         writeln!(out, "\nwrote {}", args.output.display())?;

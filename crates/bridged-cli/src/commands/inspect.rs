@@ -1,6 +1,9 @@
-//! `bridged inspect`: the bridge of a model as a table or as JSON.
+//! `bridged inspect`: the bridge of a model as a table, as a file or as JSON.
 
 use crate::bridge_view::{self, Show};
+use crate::progress::Talk;
+use crate::table_out::TableOut;
+use crate::{links_table, printer};
 use anyhow::Result;
 use bridged::{BridgedModel, Direction};
 use std::io::Write;
@@ -19,16 +22,29 @@ pub struct Args {
     /// The carried column that stands for rows of y [default: the first]
     #[arg(long, value_name = "COLUMN")]
     show_y: Option<String>,
+    /// Write the links to a table instead, one row per link; the extension tells the format
+    #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    out: TableOut,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let model = BridgedModel::load(&args.model)?;
-    let mut out = std::io::stdout().lock();
+    let show = Show { x: args.show_x.as_deref(), y: args.show_y.as_deref() };
+    show.check(&model)?;
+    let mut out = printer::out();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&model.describe())?)?;
+        printer::print_json(&model.describe(), &mut out)?;
         return Ok(());
     }
-    let show = Show { x: args.show_x.as_deref(), y: args.show_y.as_deref() };
+    if let Some(output) = &args.output {
+        args.out.write(output, links_table::columns(&model, show)?)?;
+        if !talk.quiet {
+            writeln!(out, "wrote {}", output.display())?;
+        }
+        return Ok(());
+    }
     for direction in [Direction::Forward, Direction::Reverse] {
         bridge_view::print(&model, direction, show, &mut out)?;
         writeln!(out)?;

@@ -1,6 +1,6 @@
 //! `bridged list`: everything that can be named on the command line, as far as it is compiled in.
 
-use crate::printer::{Align, Grid, bold};
+use crate::printer::{self, Align, Grid, bold};
 use anyhow::Result;
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::ClusterSpec;
@@ -23,7 +23,7 @@ struct Section {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     let sections = sections();
     if args.json {
         let list = |s: &Section| -> Value {
@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<()> {
             let defaults = BaselineSpec::ALL.iter().filter_map(|e| BaselineSpec::named(e.name));
             all.insert("baseline_defaults".into(), json!(defaults.collect::<Vec<_>>()));
         }
-        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        printer::print_json(&all, &mut out)?;
         return Ok(());
     }
     for (i, section) in sections.iter().enumerate() {

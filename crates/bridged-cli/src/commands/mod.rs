@@ -10,4 +10,6 @@ pub mod inspect;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod list;
+#[cfg(feature = "man")]
+pub mod man;
 pub mod predict;

@@ -2,13 +2,14 @@
 
 use crate::options::{self, usage};
 use crate::pools::{self, Columns};
-use crate::printer::plural;
+use crate::printer::{self, plural};
 use crate::progress::Talk;
 use crate::table_flags::{ColumnFlags, ReadFlags};
+use crate::table_out::{Carried, TableOut, before_ours};
 use anyhow::{Result, anyhow};
 use bridged::offset::Offset;
 use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side};
-use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, Table};
+use bridged_io::{Column, ColumnData, DoubleRows, Layout};
 use bridged_math::Matrix;
 use serde_json::json;
 use std::io::Write;
@@ -45,6 +46,14 @@ pub struct Args {
     columns: ColumnFlags,
     #[command(flatten)]
     read: ReadFlags,
+    /// Leave out the predicted vectors; so it is in .xlsx unless --values
+    #[arg(long)]
+    no_values: bool,
+    /// Write the predicted vectors also to .xlsx
+    #[arg(long, conflicts_with = "no_values")]
+    values: bool,
+    #[command(flatten)]
+    out: TableOut,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -63,8 +72,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         missing: args.read.missing(),
         read: args.read.options()?,
     };
-    let pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
+    let mut pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
     talk.notes(&args.rows, &pool.notes);
+    let layout = bridged_io::format_of(&args.output)?.layout;
+    let with_values = !args.no_values && (args.values || layout != Layout::Sheet);
+    if layout == Layout::Array && !with_values {
+        return Err(usage("--no-values: an npy file holds the vectors and nothing else"));
+    }
     let ask = Ask { min_confidence: args.min_confidence, level: args.level };
     let prediction = stages
         .time("predict", || model.predict_asked(direction, pool.rows.view(), ask))
@@ -74,24 +88,32 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             }
             error => anyhow!(error).context(format!("`{}`", args.rows.display())),
         })?;
-    let nearest = stages.time("nearest", || match args.nearest {
+    let neighbours = args.nearest.min(model.to(direction).len());
+    if neighbours < args.nearest && !talk.quiet {
+        printer::say(&format!("note: --nearest {neighbours}: the pool has no more rows"));
+    }
+    let nearest = stages.time("nearest", || match neighbours {
         0 => Ok(Vec::new()),
         n => model.nearest(direction, prediction.values.view(), n),
     })?;
 
-    let mut columns = explain(&pool, &prediction);
-    columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
+    let mut columns = explain(&prediction);
+    columns.extend(nearest_columns(model.to(direction), &nearest, neighbours));
     let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
     let summary = Summary::of(&answered, &prediction);
-    if bridged_io::format_of(&args.output)?.layout == Layout::Array {
+    if layout == Layout::Array {
         columns.clear();
     }
     let values = value_column(model.to(direction).offset(), prediction.values, answered);
-    columns.push(Column::new("value", values));
-    let table = Table::new(&args.output, columns)?;
-    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    columns.extend(with_values.then(|| Column::new("value", values)));
+    if layout != Layout::Array {
+        let mut input = vec![pool.take_ids()];
+        input.append(&mut pool.carried);
+        columns = before_ours(input, columns, talk);
+    }
+    stages.time("write", || args.out.write(&args.output, columns))?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
@@ -99,7 +121,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             "rows": summary.rows, "answered": summary.answered, "status": summary.status,
             "output": args.output, "seconds": seconds,
         });
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         let parts: Vec<String> =
             summary.status.iter().map(|(status, n)| format!("{n} {status}")).collect();
@@ -136,7 +158,7 @@ impl Summary {
 }
 
 /// The columns that say why a row is answered as it is.
-fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
+fn explain(prediction: &Prediction) -> Vec<Column> {
     let why: Vec<Explanation<'_>> = prediction.explanations().collect();
     let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
         Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
@@ -148,11 +170,7 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
         let values = why.iter().map(|w| f(w).unwrap_or(f64::NAN));
         Column::new(name, ColumnData::Number(values.collect()))
     };
-    let mut columns = vec![text("id", &|i| Some(pool.ids[i].clone()))];
-    for carried in pool.texts.iter().filter(|c| !RESERVED.contains(&c.name.as_str())) {
-        columns.push(text(&carried.name, &|i| carried.values[i].clone()));
-    }
-    columns.push(integer("cluster", &|w| w.cluster.map(i64::from)));
+    let mut columns = vec![integer("cluster", &|w| w.cluster.map(i64::from))];
     columns.push(integer("linked", &|w| w.linked.map(i64::from)));
     if prediction.knows_probabilities() {
         columns.push(number("probability", &|w| w.probability));
@@ -174,25 +192,12 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
     columns
 }
 
-/// Names that our own columns have; carried columns of these names give way.
-const RESERVED: &[&str] = &[
-    "id",
-    "cluster",
-    "linked",
-    "probability",
-    "expected_error",
-    "radius",
-    "weight",
-    "links",
-    "support",
-    "status",
-    "answer",
-    "value",
-];
-
 /// For each of the n nearest rows: its id, its distance, and what it carries along.
 fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {
     let mut columns = Vec::new();
+    let texts = side.names().texts.iter();
+    let carried: Vec<(&str, Carried<'_>)> =
+        texts.map(|t| (t.name.as_str(), Carried::new(&t.values))).collect();
     for rank in 0..n {
         let found = || nearest.iter().map(move |row| row.get(rank));
         let name = |what: &str| format!("nearest_{}_{what}", rank + 1);
@@ -200,9 +205,9 @@ fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) ->
         columns.push(Column::new(name("id"), ColumnData::Text(ids)));
         let distances = found().map(|f| f.map_or(f64::NAN, |f| f.distance)).collect();
         columns.push(Column::new(name("distance"), ColumnData::Number(distances)));
-        for carried in &side.names().texts {
-            let values = found().map(|f| f.map(|f| carried.values[f.row as usize].clone()));
-            columns.push(Column::new(name(&carried.name), ColumnData::Text(values.collect())));
+        for (column, carried) in &carried {
+            let values = carried.of(found().map(|f| f.map(|f| f.row as usize)));
+            columns.push(Column::new(name(column), values));
         }
     }
     columns

@@ -150,7 +150,8 @@ fn a_file_that_is_not_what_its_extension_says_is_refused() {
     folder.write("text.parquet", "id,a\n1,2\n");
     folder.fails(1, "cluster text.parquet -k 2 -o l.csv", &["text.parquet", "text"]);
     folder.write("rows.xlsx", "PK");
-    folder.fails(1, "cluster rows.xlsx -k 2 -o l.csv", &["rows.xlsx", ".parquet"]);
+    let unread = ["rows.xlsx", "written but not read", ".parquet"];
+    folder.fails(1, "cluster rows.xlsx -k 2 -o l.csv", &unread);
 }
 
 #[test]
@@ -215,9 +216,10 @@ fn evaluation_needs_aligned_rows_and_as_many_classes() {
     let folder = folder();
     folder.ok(FIT);
     folder.write("few.csv", blobs("y", 20, 3, 5));
-    folder.fails(1, "evaluate m.bridged --x x.csv --y few.csv", &["x has 30 rows and y has 20"]);
+    let few = "evaluate m.bridged --x x.csv --y few.csv --by-position";
+    folder.fails(1, few, &["x has 30 rows and y has 20"]);
     folder.write("classes.csv", "class\na\nb\n");
-    let evaluate = "evaluate m.bridged --x x.csv --y y.csv --labels";
+    let evaluate = "evaluate m.bridged --x x.csv --y y.csv --by-position --labels";
     folder.fails(1, &format!("{evaluate} classes.csv"), &["2 classes for 30 rows"]);
     folder.fails(1, &format!("{evaluate} species"), &["species", "name"]);
 }

@@ -60,7 +60,7 @@ const BIOSCAN: &str = "processid,sampleid,taxon,phylum,class,order,family,subfam
 
 /// Two families with two species each, a third with one, eight specimens a species; and what the
 /// rules leave out: a spider, specimens without a species, those of another split.
-fn bioscan() -> Folder {
+pub fn bioscan() -> Folder {
     let folder = Folder::new();
     let mut csv = format!("{BIOSCAN}\n");
     let mut ids = Vec::new();
@@ -126,7 +126,7 @@ fn bioscan_takes_species_of_distinct_families_first() {
 }
 
 /// Three themes of six photographs with five captions each, and captions of nothing in particular.
-fn flickr() -> Folder {
+pub fn flickr() -> Folder {
     let folder = Folder::new();
     let themes =
         ["surfer rides a huge wave", "dog chases the yellow ball", "climber on a steep rock"];
@@ -210,7 +210,7 @@ const WIT: [&str; 17] = [
 
 /// Bridges, stone churches, and pages that are alike to the encoder but share no title word; rows
 /// in French and rows without a caption between them.
-fn wit() -> Folder {
+pub fn wit() -> Folder {
     let folder = Folder::new();
     let mut tsv = format!("{}\n", WIT.join("\t"));
     let (mut images, mut titles, mut n) = (Vec::new(), Vec::new(), 0);
@@ -285,7 +285,7 @@ fn wit_keeps_dense_titles_that_share_a_word() {
 }
 
 /// Six photographs of each of three categories and of each of four sets of them, five captions each.
-fn coco() -> Folder {
+pub fn coco() -> Folder {
     let folder = Folder::new();
     let kinds: [&[u64]; 7] = [&[1], &[18], &[3], &[1, 18], &[1, 3], &[3, 18], &[1, 3, 18]];
     let words = [

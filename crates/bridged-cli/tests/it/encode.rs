@@ -41,7 +41,7 @@ fn sequences_become_a_table_and_those_that_cannot_are_listed() {
     );
     let pool = table(&folder, "y.parquet");
     assert_eq!(pool.ids, ["s0", "s1", "s2"]);
-    assert_eq!((pool.rows.cols(), pool.texts[0].name.as_str()), (16, "sequence"));
+    assert_eq!((pool.rows.cols(), pool.carried[0].name.as_str()), (16, "sequence"));
     assert!((pool.rows.row(1).iter().sum::<f32>() - 1.0).abs() < 1e-6);
     let failed = folder.text("y.failed.csv");
     assert!(failed.starts_with("id,reason\nempty,") && failed.contains("\nn,"), "{failed}");
@@ -99,7 +99,7 @@ fn new_texts_get_the_columns_of_the_vocabulary_that_was_learned() {
     assert_eq!(pool.ids, ["1", "3"]);
     assert_eq!(pool.rows.row(0), [1.0, 0.0, 0.0]); // dog, runs, sleeps
     assert_eq!(pool.rows.row(1), [0.0, 1.0, 0.0]);
-    assert_eq!(pool.texts[0].values[1].as_deref(), Some("he runs"));
+    assert_eq!(pool.texts()[0].values[1].as_deref(), Some("he runs"));
 }
 
 #[test]

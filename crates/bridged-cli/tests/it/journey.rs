@@ -94,13 +94,14 @@ fn evaluate_scores_both_directions_and_classes() {
     folder.write("aligned.csv", aligned);
     let classes: String = (0..60).map(|i| format!("class {}\n", i % 3)).collect();
     folder.write("classes.csv", format!("class\n{classes}"));
-    let json = folder.json("evaluate m.bridged --x x.csv --y aligned.csv --labels classes.csv");
+    let json = folder
+        .json("evaluate m.bridged --x x.csv --y aligned.csv --by-position --labels classes.csv");
     assert!(json["forward"]["model"]["r2"].as_f64().unwrap() > 0.95);
     assert!(json["reverse"]["model"]["r2"].as_f64().unwrap() > 0.95);
     assert_eq!(json["latent"]["x"]["ami"].as_f64().unwrap(), 1.0);
     assert_eq!(json["latent"]["forward"]["accuracy"].as_f64().unwrap(), 1.0);
     // A carried column does as well as a file.
-    let out = folder.ok("evaluate m.bridged --x x.csv --y aligned.csv --labels name");
+    let out = folder.ok("evaluate m.bridged --x x.csv --y aligned.csv --by-position --labels name");
     assert!(out.contains("bridging accuracy"), "{out}");
 }
 

@@ -3,7 +3,7 @@
 use crate::support::Folder;
 
 /// Eight groups of 30 paired rows, and a study of them.
-fn study_folder() -> Folder {
+pub fn study_folder() -> Folder {
     let folder = Folder::new();
     let mut csv = String::from("x,y,group\n");
     for i in 0..240 {
@@ -103,7 +103,7 @@ fn what_is_wrong_with_a_study_is_said_in_a_sentence() {
 }
 
 /// The table of `study_folder` as a data set of a folder of studies, with two conditions.
-fn catalogue_folder() -> Folder {
+pub fn catalogue_folder() -> Folder {
     let folder = study_folder();
     for part in ["datasets", "conditions"] {
         std::fs::create_dir_all(folder.path("studies").join(part)).expect("a writable folder");

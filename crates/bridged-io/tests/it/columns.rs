@@ -88,7 +88,7 @@ fn every_case_of_the_table_holds_for_files() {
         let pool = pool.unwrap_or_else(|error| panic!("{fact}: {error}"));
         assert_eq!(pool.id_name.as_deref(), case["id"].as_str(), "{fact}");
         assert_eq!(pool.vector_names, names(&case["vector"]), "{fact}");
-        let carried: Vec<&str> = pool.texts.iter().map(|t| t.name.as_str()).collect();
+        let carried: Vec<&str> = pool.carried.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(carried, names(&case["carried"]), "{fact}");
     }
 }

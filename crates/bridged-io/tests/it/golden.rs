@@ -135,7 +135,7 @@ fn text_by_pandas_reads_like_the_rest() {
         assert_eq!(pool.rows, rows(), "{name}");
         assert_eq!(pool.ids, ["10", "11", "12", "13"], "{name}");
         assert_eq!(pool.vector_names, ["a", "b"]);
-        let carried = &pool.texts[0];
+        let carried = &pool.texts()[0];
         assert_eq!((carried.name.as_str(), carried.values[2].as_deref()), ("name", None));
     }
 }

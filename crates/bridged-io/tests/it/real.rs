@@ -37,7 +37,7 @@ fn the_real_tables_have_the_shapes_their_readme_says() {
             let pool = table.clone().into_pool(select).unwrap();
             assert_eq!((pool.rows.rows(), pool.rows.cols()), (rows, width), "{name}");
             assert_eq!(pool.id_name.as_deref(), Some("id"));
-            let names: Vec<&str> = pool.texts.iter().map(|t| t.name.as_str()).collect();
+            let names: Vec<&str> = pool.carried.iter().map(|t| t.name.as_str()).collect();
             assert_eq!(names, carried, "{name}");
         }
         let error = table.into_pool(Select::default()).unwrap_err().to_string();

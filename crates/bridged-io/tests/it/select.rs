@@ -23,15 +23,15 @@ fn all_numeric_columns_but_the_id_are_the_vector_and_the_rest_is_carried() {
     assert_eq!(pool.id_name.as_deref(), Some("item_ID"));
     assert_eq!(pool.ids, ["7", "8"]);
     assert_eq!(pool.rows.data(), [1.0, 0.5, 2.0, 1.5]);
-    assert_eq!(pool.texts.len(), 1);
-    assert_eq!(pool.texts[0].values, [Some("a".to_owned()), None]);
+    assert_eq!(pool.carried.len(), 1);
+    assert_eq!(pool.texts()[0].values, [Some("a".to_owned()), None]);
 }
 
 #[test]
 fn beside_a_list_column_numbers_are_carried_as_texts() {
     let pool = pick("n,v\n1.50,\"[1, 2]\"\n2,\"[3, 4]\"\n", Select::default()).unwrap();
     assert_eq!(pool.vector_names, ["v"]);
-    assert_eq!(pool.texts[0].values, [Some("1.5".to_owned()), Some("2".to_owned())]);
+    assert_eq!(pool.texts()[0].values, [Some("1.5".to_owned()), Some("2".to_owned())]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn several_lists_need_a_name_and_a_name_picks_one() {
     let pool = pick(content, vector("y")).unwrap();
     assert_eq!(pool.rows.data(), [3.0]);
     // The other vectors are not carried, the number is.
-    assert_eq!(pool.texts.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["n"]);
+    assert_eq!(pool.carried.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["n"]);
     assert_eq!(pick(content, vector("n")).unwrap().rows.data(), [9.0]);
 }
 
@@ -110,7 +110,7 @@ fn a_start_of_names_picks_the_numbered_columns_in_order() {
     let pool = pick(content, vector("v")).unwrap();
     assert_eq!(pool.vector_names, ["v_0", "v_2", "v_10"]);
     assert_eq!(pool.rows.data(), [0.0, 2.0, 10.0]);
-    assert_eq!(pool.texts.len(), 2);
+    assert_eq!(pool.carried.len(), 2);
     let error = pick("v_0,v_1\n1,x\n", vector("v")).unwrap_err().to_string();
     assert!(error.contains("column `v_1` holds texts, which is not a vector"), "{error}");
 }

@@ -3,15 +3,17 @@
 //! ```text
 //! folders of results ─► ReportData (data sets, their main study, other conditions)
 //!                    ─► sections (one file each) ─► figures: panels of charts, each with its table
-//!                    ─► one HTML file that needs nothing else, or the tables as Markdown
+//!                    ─► one HTML file that needs nothing else, or the tables as Markdown, LaTeX or CSV
 //! ```
 //!
 //! A new chart is a file in `charts/`, a new analysis a file in `sections/` and a line in the list
 //! below.
 
 mod charts;
+mod csv;
 mod data;
 mod html;
+mod latex;
 mod markdown;
 mod page;
 mod sections;
@@ -66,5 +68,15 @@ impl Report {
     /// The tables, without the charts.
     pub fn markdown(&self) -> String {
         markdown::page(&self.title, &self.sections)
+    }
+
+    /// The tables as LaTeX.
+    pub fn latex(&self) -> String {
+        latex::page(&self.title, &self.sections)
+    }
+
+    /// The tables as CSV, a row for each cell.
+    pub fn csv(&self) -> String {
+        csv::page(&self.sections)
     }
 }

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
+from ._align import align
 from ._arrays import as_known, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of, to_json
 from ._bridge import Bridge
@@ -234,23 +235,31 @@ class BridgedClustering(Runs, BaseEstimator):
         Parameters
         ----------
         X, Y : array-like or table, or PairSamples as X
-            Rows of which row i of X belongs to row i of Y.
+            Rows that belong together: by their ids where both are tables with ids, else row i of X to
+            row i of Y.
         """
         check_is_fitted(self)
-        x, y = X.aligned() if isinstance(X, PairSamples) else (X, self._numbers(Y, True))
-        found = self.predict(x, details=True)
+        if isinstance(X, PairSamples):
+            x, y = X.aligned()
+            x, y = lowered(x, self._offset(True)), lowered(y, self._offset(False))
+        else:
+            x, y = self._aligned(X, Y)[:2]
+        found = self._answer(x, False, True, None)
         # Errors are the same wherever numbers are counted from, and lose no digits there.
-        value, truth = (lowered(rows, self._offset(False)) for rows in (found.value, y))
-        return -metrics.regression(value, truth, found.answered)["mse"]
+        value = lowered(found.value, self._offset(False))
+        return -metrics.regression(value, y, found.answered)["mse"]
 
     def evaluate(self, X: Rows, Y: Rows, classes: Any = None) -> dict[str, Any]:
-        """Scores on rows of which row i of X belongs to row i of Y, in both directions.
+        """Scores on rows that belong together, in both directions.
 
         Parameters
         ----------
         X, Y : array-like or table
+            Tables that both have ids (a column ``id`` or ``*_id``, or a pandas index that is more than a
+            numbering) are aligned by them; rows without a partner are left out with a warning. Otherwise
+            row i of X belongs to row i of Y.
         classes : array-like, (n,), optional
-            The latent class of each row; adds AMI, NMI, ARI, and bridging accuracy.
+            The latent class of each row of X; adds AMI, NMI, ARI, and bridging accuracy.
 
         Returns
         -------
@@ -258,13 +267,20 @@ class BridgedClustering(Runs, BaseEstimator):
             What ``bridged evaluate --json`` prints.
         """
         check_is_fitted(self)
-        x, y = self._known(X, False), self._known(Y, True)
+        x, y, aligned = self._aligned(X, Y)
         numbered = None
         if classes is not None:
+            classes = np.asarray(classes)
+            if aligned.x is not None:
+                if len(classes) != len(aligned.x) + aligned.x_alone:
+                    rows = len(aligned.x) + aligned.x_alone
+                    raise ValueError(f"there are {len(classes)} classes, but X has {rows} rows")
+                classes = classes[aligned.x]
             # By first appearance, as the command numbers them.
-            _, first, inverse = np.unique(np.asarray(classes), return_index=True, return_inverse=True)
+            _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
             numbered = np.argsort(np.argsort(first))[inverse].astype(np.int32)
-        return json.loads(self._model.evaluate(x, y, numbered, self._host()))
+        scores = json.loads(self._model.evaluate(x, y, numbered, self._host()))
+        return {**scores, "alignment": aligned.report}
 
     def inspect(self) -> dict[str, Any]:
         """Everything in the model that is not a vector, as ``bridged inspect --json`` prints it."""
@@ -328,6 +344,13 @@ class BridgedClustering(Runs, BaseEstimator):
     def _offset(self, of_x):
         """What was taken off the columns of a side."""
         return self._model.offset("x" if of_x else "y")
+
+    def _aligned(self, X, Y):
+        """The rows of x and y that belong together, and how that is known."""
+        x, y, aligned = self._known(X, False), self._known(Y, True), align(X, Y, stacklevel=4)
+        if aligned.x is None:
+            return x, y, aligned
+        return x[aligned.x], y[aligned.y], aligned
 
     def _predict(self, rows, reverse, details, min_confidence):
         check_is_fitted(self)

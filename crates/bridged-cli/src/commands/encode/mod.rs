@@ -13,8 +13,9 @@ mod text;
 mod vocabulary;
 mod work;
 
+use crate::examples;
 use crate::options::usage;
-use crate::printer::{Align, Grid, bold, count};
+use crate::printer::{self, Align, Grid, bold, count};
 use crate::progress::Talk;
 use anyhow::Result;
 use bridged_encode::{ALL, Construct, EncodeError, Modality};
@@ -28,12 +29,16 @@ use work::{Task, work};
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
     /// Photographs of a folder: JPEG, PNG, WebP, GIF
+    #[command(after_help = examples::ENCODE_IMAGES)]
     Images(images::Args),
     /// Texts of a table, or the lines of a text file
+    #[command(after_help = examples::ENCODE_TEXT)]
     Text(text::Args),
     /// Sequences of a FASTA or FASTQ file, plain or gzip, or of a table
+    #[command(after_help = examples::ENCODE_DNA)]
     Dna(dna::Args),
     /// Show every encoder, and where its weights are
+    #[command(after_help = examples::ENCODE_LIST)]
     List,
 }
 
@@ -74,7 +79,7 @@ pub fn run(verb: &Verb, talk: &Talk) -> Result<()> {
 }
 
 fn list() -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     for (at, modality) in Modality::ALL.into_iter().enumerate() {
         let title = format!("bridged encode {}", modality.name());
         writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, bold(&title))?;
@@ -132,11 +137,11 @@ where
             let path = task.common.output.with_extension("vocabulary.parquet");
             vocabulary::write(&vocabulary, &path)?;
             if !talk.quiet {
-                eprintln!(
+                printer::say(&format!(
                     "{} words, kept in {}: give it as --weights for new items",
                     count(vocabulary.terms.len()),
                     path.display()
-                );
+                ));
             }
             work(task, Source::in_memory(&from, items), make(vocabulary).as_ref(), talk)
         }

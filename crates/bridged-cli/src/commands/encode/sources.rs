@@ -2,7 +2,7 @@
 //! its turn.
 
 use super::Columns;
-use crate::printer::plural;
+use crate::printer::{self, plural};
 use crate::progress::Talk;
 use anyhow::{Context, Result, bail};
 use bridged_encode::{ItemError, fasta};
@@ -59,11 +59,11 @@ pub fn pictures(path: &Path, talk: &Talk) -> Result<Source<Vec<u8>>> {
             bail!("there are no pictures in `{}`: no file ends in .{endings}", path.display());
         }
         if !others.is_empty() && !talk.quiet {
-            eprintln!(
+            printer::say(&format!(
                 "{} left out, which end like no picture: {}",
                 plural(others.len(), "file"),
                 few(&others)
-            );
+            ));
         }
         names.sort_unstable();
         (path.to_path_buf(), names)

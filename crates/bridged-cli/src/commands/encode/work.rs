@@ -7,7 +7,7 @@ use super::Common;
 use super::resume_log::{Block, ResumeLog};
 use super::sources::{Item, Source};
 use crate::options::usage;
-use crate::printer::{count, number, plural};
+use crate::printer::{self, count, number, plural};
 use crate::progress::{Kept, Talk};
 use anyhow::{Context, Result, bail};
 use bridged_encode::{Encoder, ItemError};
@@ -91,11 +91,11 @@ where
         }
     }
     if !done.is_empty() && !talk.quiet {
-        eprintln!(
+        printer::say(&format!(
             "{} of {} are done already; going on",
             count(done.len()),
             plural(total, task.what)
-        );
+        ));
     }
     encode_rest(&task, items, total - done.len(), encoder, &mut log, talk).map_err(|error| {
         if !crate::progress::was_stopped() {
@@ -109,7 +109,7 @@ where
         let (dim, name) = (count(encoder.dim()), encoder.name());
         let (seconds, new) = (start.elapsed().as_secs_f64(), total - done.len());
         let rate = number(new as f64 / seconds.max(1e-9));
-        let mut out = io::stdout().lock();
+        let mut out = printer::out();
         writeln!(
             out,
             "{} by {name}, {dim} numbers each, in {} s ({rate} a second); wrote {}",

@@ -1,8 +1,9 @@
 //! `bridged lab curate`: the paper's data sets from their public files and the vectors of any encoder.
 
+use crate::examples;
 use crate::options::usage;
 use crate::pools::{self, Columns};
-use crate::printer::{Align, Grid, bold, count, plural};
+use crate::printer::{self, Align, Grid, bold, count, plural};
 use crate::progress::{Stages, Talk};
 use anyhow::Result;
 use bridged_io::{ColumnData, Format, Layout};
@@ -19,16 +20,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Subcommand)]
 pub enum Source {
     /// BIOSCAN-5M: images and DNA barcodes of insect species, of distinct families first
+    #[command(after_help = examples::CURATE_BIOSCAN)]
     Bioscan(BioscanArgs),
     /// WIT: images and captions of Wikipedia pages whose titles are alike
+    #[command(after_help = examples::CURATE_WIT)]
     Wit(WitArgs),
     /// Flickr30k: photographs and captions with the same key words
+    #[command(after_help = examples::CURATE_FLICKR)]
     Flickr30k(FlickrArgs),
     /// COCO: photographs and captions by the one category on them, or by overlapping classes
+    #[command(after_help = examples::CURATE_COCO)]
     Coco(CocoArgs),
     /// Any data set with texts: its groups divided by words, so that classes overlap
+    #[command(after_help = examples::CURATE_OVERLAP)]
     Overlap(OverlapArgs),
     /// Any data set: more columns of vectors, from encoders that need no weights
+    #[command(after_help = examples::CURATE_ENCODERS)]
     Encoders(EncodersArgs),
 }
 
@@ -216,7 +223,7 @@ fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     let (table, groups) = curate::overlap::divide(&table, &args.words, args.rows_per_group)?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
-        let mut out = std::io::stdout().lock();
+        let mut out = printer::out();
         print_groups(&mut out, &groups)?;
         writeln!(out, "wrote {}", args.output.display())?;
     }
@@ -230,7 +237,7 @@ fn encoders(args: &EncodersArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     let added = stages.time("encode", || curate::encoders::add(&mut table))?;
     stages.time("write", || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
-        let mut out = std::io::stdout().lock();
+        let mut out = printer::out();
         writeln!(out, "added {}; a study takes one as its `x` or `y`", added.join(", "))?;
         writeln!(out, "wrote {}", args.output.display())?;
     }
@@ -367,7 +374,7 @@ fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Re
         Some(ColumnData::Vector(m)) => m.cols(),
         _ => 0,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     if common.json {
         // A stage may run several times: DBSCAN looks for a radius.
         let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
@@ -380,7 +387,7 @@ fn print(curated: &Curated, common: &Common, stages: &Stages, talk: &Talk) -> Re
             "rows": table.rows(), "x": width("x"), "y": width("y"), "groups": sizes,
             "notes": notes, "output": common.output, "seconds": seconds,
         });
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         let (rows, all) = (plural(table.rows(), "row"), plural(groups.len(), "group"));
         let title = format!("{rows} in {all}; x {} numbers, y {}", width("x"), width("y"));

@@ -7,6 +7,7 @@ mod run;
 mod studies;
 mod tune;
 
+use crate::examples;
 use crate::progress::Talk;
 use anyhow::Result;
 use bridged_lab::memory::Counting;
@@ -21,12 +22,16 @@ pub enum Verb {
     #[command(subcommand)]
     Curate(Box<curate::Source>),
     /// Carry out a study, or go on with it
+    #[command(after_help = examples::LAB_RUN)]
     Run(run::Args),
     /// Keep results in little space
+    #[command(after_help = examples::LAB_PACK)]
     Pack(pack::Args),
     /// Write the page of one or more studies: tables, charts, tests
+    #[command(after_help = examples::LAB_REPORT)]
     Report(report::Args),
     /// Search the grids of the methods, on groups that no score is taken on
+    #[command(after_help = examples::LAB_TUNE)]
     Tune(tune::Args),
 }
 

@@ -1,6 +1,6 @@
 //! `bridged lab pack`: results in little space, to be kept beside a text that cites them.
 
-use crate::printer::plural;
+use crate::printer::{self, plural};
 use crate::progress::Talk;
 use anyhow::Result;
 use bridged_lab::Results;
@@ -23,7 +23,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     for results in &all {
         results.pack(&args.out.join(&results.name))?;
         let (runs, name) = (plural(results.runs.len(), "run"), &results.name);
-        writeln!(std::io::stdout(), "{name}: {runs}")?;
+        writeln!(printer::out(), "{name}: {runs}")?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::studies::StudyArgs;
 use crate::options::usage;
-use crate::printer::{Align, Grid, bold, number, plural};
+use crate::printer::{self, Align, Grid, bold, number, plural};
 use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
 use bridged_lab::record::{Outcome, RunRecord};
@@ -70,7 +70,7 @@ fn carry_out(study: &Experiment, path: &Path, talk: &Talk) -> Result<()> {
 /// Who stands where, for each direction and setting: the quick methods on every draw, and all of
 /// them on the draws that the slow ones ran on.
 fn print(runs: &[RunRecord], study: &Experiment, folder: &Path) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     writeln!(out, "{}", bold(&format!("{} in {}", plural(runs.len(), "run"), folder.display())))?;
     let slow: &[String] = study.slow.as_ref().map_or(&[], |slow| &slow.methods);
     let first = study.methods.iter().find(|m| !slow.contains(m)).unwrap_or(&study.methods[0]);

@@ -1,7 +1,7 @@
 //! Which studies a command is about: files of studies, or data sets and conditions of a folder.
 
 use crate::options::usage;
-use crate::printer::{Align, Grid, bold};
+use crate::printer::{self, Align, Grid, bold};
 use anyhow::Result;
 use bridged_lab::catalogue::BASE;
 use bridged_lab::{Catalogue, Experiment, NamedStudy};
@@ -69,7 +69,7 @@ impl StudyArgs {
 
     /// Prints the data sets and conditions of the folders.
     pub fn list(&self) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = printer::out();
         for (i, folder) in self.studies.iter().enumerate() {
             let catalogue = Catalogue::read(folder)?;
             if i > 0 {

@@ -2,11 +2,12 @@
 
 use super::studies::StudyArgs;
 use crate::options::usage;
-use crate::printer::{Align, Grid, bold, number};
+use crate::printer::{self, Align, Grid, bold, number};
 use crate::progress::Talk;
 use anyhow::Result;
-use bridged_lab::Dataset;
+use bridged_baselines::BaselineSpec;
 use bridged_lab::tune::{self, Choice, Tuned};
+use bridged_lab::{Dataset, Experiment, LabError};
 use bridged_math::Seed;
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub struct Args {
     /// Where the choices are kept; a second run goes on after those that are there
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
-    /// Search these methods only [default: all of the study]
+    /// Search these baselines only [default: all of the study]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     methods: Vec<String>,
     /// Draws that every setting is fitted to, in each direction
@@ -38,8 +39,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     let data =
         stages.time("read data", || Dataset::read_columns(&study.data, &study.x, &study.y))?;
-    let names = if args.methods.is_empty() { &study.methods } else { &args.methods };
-    let methods = names.iter().map(|n| study.baseline(n)).collect::<Result<Vec<_>, _>>()?;
+    let methods = methods(args, &study, talk)?;
     let mut tuned = Tuned::begin(&study, &data, args.draws);
     if args.out.exists() {
         let earlier = Tuned::read(&args.out)?;
@@ -63,7 +63,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             tuned.write(&args.out)?;
         }
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = printer::out();
     let title = format!("{}: searched on {}", tuned.data, tuned.groups.join(", "));
     writeln!(out, "{}", bold(&title))?;
     let mut grid = Grid::new(&[
@@ -91,9 +91,36 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
+/// The baselines to search: those that are named, else those of the study. Its forms of Bridged Clustering have no grid;
+/// they are left out, and that is said.
+fn methods(args: &Args, study: &Experiment, talk: &Talk) -> Result<Vec<BaselineSpec>> {
+    if !args.methods.is_empty() {
+        let named = args.methods.iter().map(|name| study.baseline(name));
+        return named.collect::<Result<_, _>>().map_err(|error| match error {
+            LabError::NoGrid { .. } => usage(format!("--methods: {error}")),
+            error => error.into(),
+        });
+    }
+    let (mut methods, mut without) = (Vec::new(), Vec::new());
+    for name in &study.methods {
+        match study.baseline(name) {
+            Ok(method) => methods.push(method),
+            Err(LabError::NoGrid { method }) => without.push(method),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if methods.is_empty() {
+        return Err(usage("the study has no baseline to search; name some with --methods"));
+    }
+    if !without.is_empty() && !talk.quiet {
+        printer::say(&format!("note: no grid to search, left out: {}", without.join(", ")));
+    }
+    Ok(methods)
+}
+
 /// The parameters of a choice that are not the method's defaults.
 fn what_differs(choice: &Choice) -> Result<String> {
-    let default = bridged_baselines::BaselineSpec::named(choice.setting.name());
+    let default = BaselineSpec::named(choice.setting.name());
     let default = serde_json::to_value(default)?;
     let chosen = serde_json::to_value(&choice.setting)?;
     let fields = chosen.as_object().into_iter().flatten();

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _native, metrics
+from .._align import align
 from .._arrays import as_known, as_pool, lowered
 from .._base import Runs
 from .._search import PairSamples, task_of
@@ -72,9 +73,17 @@ class Baseline(Runs, BaseEstimator):
         return self._learned().predict_pool(self._task[1], self._host())
 
     def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
-        """The negative mean squared error on aligned rows, or on the pairs of PairSamples."""
-        x, y = X.aligned() if isinstance(X, PairSamples) else (X, as_pool(Y, "y").rows)
-        return -metrics.mse(self.predict(x), y)
+        """The negative mean squared error on rows that belong together, or on the pairs of PairSamples.
+
+        Tables that both have ids are aligned by them; otherwise row i of X belongs to row i of Y.
+        """
+        if isinstance(X, PairSamples):
+            x, y = X.aligned()
+            return -metrics.mse(self.predict(x), y)
+        predicted, y, aligned = self.predict(X), as_pool(Y, "y").rows, align(X, Y)
+        if aligned.x is not None:
+            predicted, y = predicted[aligned.x], y[aligned.y]
+        return -metrics.mse(predicted, y)
 
     def _learned(self):
         if self._fitted is None:

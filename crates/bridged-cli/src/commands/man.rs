@@ -1,0 +1,47 @@
+//! `bridged man`: the manual as pages for `man`.
+
+use crate::printer;
+use anyhow::{Context, Result};
+use clap_mangen::Man;
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write a page for every command into this folder [default: print the page of `bridged`]
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+pub fn run(args: &Args, command: clap::Command) -> Result<()> {
+    let Some(folder) = &args.folder else {
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        return Ok(std::io::stdout().write_all(&page)?);
+    };
+    std::fs::create_dir_all(folder).with_context(|| format!("`{}`", folder.display()))?;
+    let mut pages = Vec::new();
+    collect(command, "", &mut pages);
+    for (name, command) in &pages {
+        let mut page = Vec::new();
+        Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
+        let path = folder.join(format!("{name}.1"));
+        bridged_io::replace(&path, |sink| Ok(sink.write_all(&page)?))?;
+    }
+    let count = printer::plural(pages.len(), "page");
+    Ok(writeln!(printer::out(), "wrote {count} into {}", folder.display())?)
+}
+
+/// The command and all below it, each named like its page: `bridged-lab-run`.
+fn collect(mut command: clap::Command, above: &str, pages: &mut Vec<(String, clap::Command)>) {
+    command = command.disable_help_subcommand(true);
+    let own = command.get_name().to_string();
+    let name = if above.is_empty() { own } else { format!("{above}-{own}") };
+    if above.is_empty() {
+        // Options of every verb reach the verbs.
+        command.build();
+    }
+    let verbs: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+    pages.push((name.clone(), command.display_name(name.clone())));
+    verbs.into_iter().for_each(|verb| collect(verb, &name, pages));
+}
