@@ -87,7 +87,7 @@ impl Talk {
     /// Says something that is worth knowing about a file, unless it is to be quiet.
     pub fn notes(&self, path: &Path, notes: &[String]) {
         if !self.quiet {
-            notes.iter().for_each(|note| eprintln!("note: `{}`: {note}", path.display()));
+            notes.iter().for_each(|note| say(&format!("note: `{}`: {note}", path.display())));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Between Arrow's record batches and the columns of a [`Table`], for both Arrow and Parquet.
 //!
 //! Reading appends batch after batch to one buffer per column; writing builds one batch at a time
-//! from slices of the columns. Vectors become `FixedSizeList<Float32>`, or `Float64` where they are held so;
-//! numbers, truth values and times keep the type that their file gave them.
+//! from slices of the columns. Vectors become `FixedSizeList<Float32>`, or `Float64` where they are held
+//! so; numbers, truth values and times keep the type that their file gave them.
 
 use crate::atomic::WriteError;
 use crate::convert::{doubles, integers, push_texts, singles, unpack};

@@ -158,7 +158,12 @@ pub enum TableError {
         got: usize,
     },
     /// A column that was asked for is not there.
-    #[error("`{}` has no column `{column}`{}; it has {known}", path.display(), did_you_mean(similar), column = shown(column))]
+    #[error(
+        "`{}` has no column `{column}`{}",
+        path.display(),
+        it_has(similar, known),
+        column = shown(column)
+    )]
     NoSuchColumn {
         /// The file.
         path: PathBuf,
@@ -415,6 +420,14 @@ pub enum TableError {
     /// Writing failed; the target is as it was.
     #[error(transparent)]
     File(#[from] bridged::files::FileError),
+}
+
+/// The end of a sentence about a column that is not there.
+fn it_has(similar: &Option<String>, known: &str) -> String {
+    match similar {
+        Some(_) => format!("{} It has {known}", did_you_mean(similar)),
+        None => format!("; it has {known}"),
+    }
 }
 
 /// Names in backquotes, separated by commas; of many, the first.

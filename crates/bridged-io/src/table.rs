@@ -98,6 +98,15 @@ pub struct Times {
     pub(crate) cells: ArrayRef,
 }
 
+impl Times {
+    /// The rows at those places.
+    fn keep_rows(&mut self, rows: &[usize]) {
+        self.text = rows.iter().map(|&row| self.text[row].clone()).collect();
+        let places = UInt64Array::from_iter_values(rows.iter().map(|&row| row as u64));
+        self.cells = take(&self.cells, &places, None).expect("the places are those of rows");
+    }
+}
+
 /// The cells of a column as texts, to be carried along with vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextCells {
@@ -240,11 +249,7 @@ impl ColumnData {
             }
             Self::Text(v) => pick(v, rows),
             Self::Bool(v) => pick(v, rows),
-            Self::Time(times) => {
-                pick(&mut times.text, rows);
-                let places: UInt64Array = rows.iter().map(|&row| row as u64).collect();
-                times.cells = take(&times.cells, &places, None).expect("rows of the column");
-            }
+            Self::Time(times) => times.keep_rows(rows),
             Self::Ragged { .. } | Self::Other(_) => {}
         }
     }

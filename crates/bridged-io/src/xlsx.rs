@@ -73,6 +73,9 @@ fn header(table: &Table) -> Vec<String> {
             ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => {
                 header.extend((0..m.cols()).map(|j| format!("{}_{j}", column.name)));
             }
+            ColumnData::DoubleVector { values, .. } => {
+                header.extend((0..values.cols()).map(|j| format!("{}_{j}", column.name)));
+            }
             _ => header.push(column.name.clone()),
         }
     }
@@ -167,7 +170,8 @@ fn write_cells(
         }
         ColumnData::DoubleVector { values, valid } => {
             let valid = valid.get(i).is_none_or(|valid| *valid);
-            for (j, v) in values.slice(i..i + 1).into_iter().enumerate().filter(|_| valid) {
+            let numbers = values.slice(i..i + 1).into_iter().enumerate();
+            for (j, v) in numbers.filter(|_| valid) {
                 number(sheet, (row, at + j as u16), v)?;
             }
             return Ok(values.cols() as u16);

@@ -356,9 +356,13 @@ pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     if name.len() > 200 {
         return None;
     }
-    let wanted = name.to_lowercase();
+    // `Photo-ID` is `photo_id`.
+    let plain = |name: &str| -> String {
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let wanted = plain(name);
     let like = known.filter(|k| !k.is_empty() && k.len() <= 200 && *k != name);
-    let like = like.map(|k| (strsim::jaro_winkler(&k.to_lowercase(), &wanted), k));
+    let like = like.map(|k| (strsim::jaro_winkler(&plain(k), &wanted), k));
     let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
     best.map(|(_, k)| k.to_owned())
 }
@@ -589,10 +593,17 @@ pub fn suspicious_note(columns: &[(&str, Look)]) -> String {
     if columns.len() > FEW {
         named += &format!(", … ({} in all)", columns.len());
     }
-    let look = if columns.len() == 1 { "looks" } else { "look" };
-    format!(
-        "{named} {look} like an id, a counter or a place in time or space, and was taken as a measurement; exclude it if it is none"
-    )
+    let rest = match columns.len() {
+        1 => {
+            "looks like an id, a counter or a place in time or space, and was taken as a measurement; \
+             exclude it if it is none"
+        }
+        _ => {
+            "look like ids, counters or places in time or space, and were taken as measurements; \
+             exclude them if they are none"
+        }
+    };
+    format!("{named} {rest}")
 }
 
 /// Why a column does not look like a measurement.
@@ -767,6 +778,7 @@ mod tests {
         assert_eq!(choose(&[], &["year"]), Ok(vec![1, 2, 4]));
         let typo = choose(&[], &["yaer"]).unwrap_err().to_string();
         assert_eq!(typo, "there is no column `yaer`; did you mean `year`?");
+        assert_eq!(similar("photoid", ["f1", "Photo_ID"].into_iter()).as_deref(), Some("Photo_ID"));
         assert!(choose(&["q*"], &[]).is_err());
         for (name, pattern) in [("abc", "a*c"), ("abc", "*"), ("abc", "*b*"), ("ac", "a*c")] {
             assert!(fits_pattern(name, pattern), "{name} {pattern}");

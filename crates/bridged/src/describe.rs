@@ -44,7 +44,7 @@ impl BridgedModel {
             })
             .collect();
         json!({
-            "format": crate::MODEL_VERSION,
+            "format": self.version(),
             "parameters": self.settings,
             "seed": self.seed,
             "x": side(&self.x),

@@ -81,6 +81,12 @@ impl BridgedModel {
         self
     }
 
+    /// The version of its file: of pools that were moved, one that earlier releases do not read.
+    pub(crate) fn version(&self) -> u32 {
+        let moved = !(self.x.offset.is_none() && self.y.offset.is_none());
+        if moved { crate::NEWEST_MODEL_VERSION } else { crate::MODEL_VERSION }
+    }
+
     /// The seed that it was fitted with.
     pub fn seed(&self) -> Seed {
         self.seed

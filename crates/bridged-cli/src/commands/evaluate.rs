@@ -153,6 +153,12 @@ fn align(args: &Args, x: &Pool, y: &Pool, talk: &Talk) -> Result<Aligned> {
         _ => false,
     };
     if args.by_position || one_file {
+        if !(x.dropped.is_empty() && y.dropped.is_empty()) && x.dropped != y.dropped {
+            return Err(usage(
+                "--missing drop: rows were left out of one side only, so positions no longer fit; \
+                 align the rows by id or by --pairs, or take --missing mean",
+            ));
+        }
         return Ok(Aligned { by: "position", rows: None });
     }
     let (x_file, y_file) = (args.x.display(), args.y.display());

@@ -146,7 +146,7 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
         "an npy file holds one column of vectors or numbers, this table has `id`, `value`; write \
          `.parquet`, `.arrow` or `.csv` instead"
     );
-    let text = Column::new("name", ColumnData::Text(vec![None]));
+    let text = Column::new("name", ColumnData::Text(vec![Some("a".to_owned())]));
     assert!(refused("t.npy", vec![text]).contains("`name` holds texts"));
     let gap = Column::new("n", ColumnData::Integer(vec![None]));
     assert!(refused("t.npy", vec![gap]).contains("no gaps between whole numbers"));

@@ -86,7 +86,7 @@ fn missing_numbers_are_refused_dropped_or_filled_as_asked() {
         (&["r", "t"].map(String::from)[..], &["s".to_owned()][..])
     );
     assert_eq!(pool.rows.data(), [1.0, 10.0, 3.0, 30.0]);
-    assert_eq!(pool.texts[0].values, [Some("p".to_owned()), Some("r".to_owned())]);
+    assert_eq!(pool.texts()[0].values, [Some("p".to_owned()), Some("r".to_owned())]);
     assert!(pool.notes.iter().any(|n| n.starts_with("left out 1 of 3 rows")), "{:?}", pool.notes);
 
     let pool = pick(content, by(Missing::Mean)).unwrap();
@@ -149,7 +149,7 @@ fn a_wide_table_says_what_was_taken_and_what_looks_like_a_counter() {
     let select = Select { exclude: &exclude, ..Select::default() };
     let pool = pick(&format!("id,n,year,width\n{rows}"), select).unwrap();
     assert_eq!(pool.notes, ["took 1 numeric column as the vector: `width`"]);
-    assert_eq!(pool.texts.len(), 2, "what is left out is carried");
+    assert_eq!(pool.texts().len(), 2, "what is left out is carried");
 }
 
 #[test]

@@ -260,11 +260,15 @@ class BridgedClustering(Runs, BaseEstimator):
             row i of Y.
         """
         check_is_fitted(self)
-        x, y = X.aligned() if isinstance(X, PairSamples) else self._aligned(X, Y)[:2]
-        found = self.predict(x, details=True)
+        if isinstance(X, PairSamples):
+            x, y = X.aligned()
+            x, y = lowered(x, self._offset(True)), lowered(y, self._offset(False))
+        else:
+            x, y = self._aligned(X, Y)[:2]
+        found = self._answer(x, False, True, None, None)
         # Errors are the same wherever numbers are counted from, and lose no digits there.
-        value, truth = (lowered(rows, self._offset(False)) for rows in (found.value, y))
-        return -metrics.regression(value, truth, found.answered)["mse"]
+        value = lowered(found.value, self._offset(False))
+        return -metrics.regression(value, y, found.answered)["mse"]
 
     def evaluate(self, X: Rows, Y: Rows, classes: Any = None) -> dict[str, Any]:
         """Scores on rows that belong together, in both directions.
@@ -296,7 +300,6 @@ class BridgedClustering(Runs, BaseEstimator):
             # By first appearance, as the command numbers them.
             _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
             numbered = np.argsort(np.argsort(first))[inverse].astype(np.int32)
-        x, y = lowered(x, self._offset(True)), lowered(y, self._offset(False))
         scores = json.loads(self._model.evaluate(x, y, numbered, self._host()))
         return {**scores, "alignment": aligned.report}
 
@@ -367,8 +370,8 @@ class BridgedClustering(Runs, BaseEstimator):
         return self._model.offset("x" if of_x else "y")
 
     def _aligned(self, X, Y):
-        """The rows of x and y that belong together, in the units of the data, and how that is known."""
-        x, y, aligned = self._numbers(X, False), self._numbers(Y, True), align(X, Y, stacklevel=4)
+        """The rows of x and y that belong together, without their offsets, and how that is known."""
+        x, y, aligned = self._known(X, False), self._known(Y, True), align(X, Y, stacklevel=4)
         if aligned.x is None:
             return x, y, aligned
         return x[aligned.x], y[aligned.y], aligned

@@ -42,7 +42,7 @@ use crate::files::{Kind, Output, Overwrite, Replacement};
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
 use crate::side::Side;
-use crate::{Error, MODEL_VERSION, NEWEST_MODEL_VERSION};
+use crate::{Error, NEWEST_MODEL_VERSION};
 use bridged_math::Seed;
 use file::ModelBytes;
 use read::Reader;
@@ -192,12 +192,6 @@ impl BridgedModel {
         }
         header.checksums = writer.checksums();
         Ok((writer, serde_json::to_string(&header).expect("a header is plain data")))
-    }
-
-    /// The version of the file: of pools that were moved, one that earlier releases do not read.
-    fn version(&self) -> u32 {
-        let moved = !(self.x.offset.is_none() && self.y.offset.is_none());
-        if moved { NEWEST_MODEL_VERSION } else { MODEL_VERSION }
     }
 
     /// Reads a model that [`save`](Self::save) wrote; the rows of its pools when they are asked for.
