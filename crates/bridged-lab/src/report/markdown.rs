@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(
             page("T", &[section]),
             "# T\n\n## Wins\n\nText.\n\nWho wins.\n\n| method | wins |\n| --- | ---: |\n\
-             | a\\|b | **50 %** |\n"
+             | a\\|b | **50 %** |\n\n<!-- bridged lab report -->\n"
         );
     }
 }
