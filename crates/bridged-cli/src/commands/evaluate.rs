@@ -81,8 +81,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let y = pools::read_pool(&args.y, columns, &["y".to_string()])?;
         Ok((x, y))
     })?;
-    talk.notes(&args.x, &x.notes);
-    talk.notes(&args.y, &y.notes);
+    let mut notes = talk.notes(&args.x, &x.notes);
+    notes.extend(talk.notes(&args.y, &y.notes));
     let aligned = align(args, &x, &y)?;
     let classes =
         args.labels.as_ref().map(|labels| classes(labels, &x, &y, &aligned)).transpose()?;
@@ -102,6 +102,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let mut report = serde_json::to_value(&scores)?;
         report["alignment"] = aligned.describe();
+        report["notes"] = json!(notes);
         report["seconds"] = seconds.into();
         printer::print_json(&report, &mut out)?;
         return Ok(());
