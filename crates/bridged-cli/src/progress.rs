@@ -3,6 +3,7 @@
 //! On a terminal, bars. Elsewhere (a log, a job of a cluster) a line every 30 seconds that says which stage runs, how far
 //! it is and for how long it has run.
 
+use crate::failure::wants_json;
 use crate::printer::{count, say};
 use crate::visible::visible;
 use bridged_math::{Event, Watch};
@@ -84,11 +85,15 @@ impl Talk {
         Self { progress: Progress::choose(quiet, terminal, interval.as_deref()), quiet }
     }
 
-    /// Says something that is worth knowing about a file, unless it is to be quiet.
-    pub fn notes(&self, path: &Path, notes: &[String]) {
-        if !self.quiet {
-            notes.iter().for_each(|note| say(&format!("note: `{}`: {note}", path.display())));
+    /// Says what is worth knowing about a file, unless it is to be quiet or to answer in JSON; gives the
+    /// sentences, for the JSON.
+    pub fn notes(&self, path: &Path, notes: &[String]) -> Vec<String> {
+        let named = |note: &String| format!("`{}`: {note}", path.display());
+        let sentences: Vec<String> = notes.iter().map(named).collect();
+        if !self.quiet && !wants_json() {
+            sentences.iter().for_each(|sentence| say(&format!("note: {sentence}")));
         }
+        sentences
     }
 
     /// A watch for one piece of work.

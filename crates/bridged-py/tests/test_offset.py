@@ -46,7 +46,7 @@ def test_a_model_of_numbers_far_from_zero_predicts_them_in_float64(tmp_path):
     assert model.y_centers_.dtype == np.float64
     assert model.score(x, y) > -4
     scores = model.evaluate(x, y)
-    assert scores["forward"]["mse"] < 4
+    assert scores["forward"]["model"]["mse"] < 4
     rows = model.predict(x[:3], details=True).nearest(1).rows.ravel()
     assert (rows % 2 == [0, 1, 0]).all()
     model.save(tmp_path / "m.bridged")

@@ -88,7 +88,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         ..Columns::default()
     };
     let mut pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
-    talk.notes(&args.rows, &pool.notes);
+    let notes = talk.notes(&args.rows, &pool.notes);
     let side = SideSpec { cluster: spec.clone(), scale: args.scale };
     if side.uses_origin() {
         pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
@@ -115,6 +115,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let report = json!({
             "rows": pool.rows.rows(), "columns": pool.rows.cols(), "parameters": spec,
+            "notes": notes,
             "clusters": clustering.k(), "sizes": clustering.sizes, "noise": noise,
             "inertia": clustering.inertia, "iterations": clustering.iterations,
             "converged": clustering.converged, "output": args.output, "seconds": seconds,

@@ -81,9 +81,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let y = pools::read_pool(&args.y, columns, &["y".to_string()])?;
         Ok((x, y))
     })?;
-    talk.notes(&args.x, &x.notes);
-    talk.notes(&args.y, &y.notes);
-    let aligned = align(args, &x, &y, talk)?;
+    let mut notes = talk.notes(&args.x, &x.notes);
+    notes.extend(talk.notes(&args.y, &y.notes));
+    let aligned = align(args, &x, &y, talk, &mut notes)?;
     let classes =
         args.labels.as_ref().map(|labels| classes(labels, &x, &y, &aligned)).transpose()?;
     let (x, y) = match &aligned.rows {
@@ -102,6 +102,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let mut report = serde_json::to_value(&scores)?;
         report["alignment"] = aligned.describe();
+        report["notes"] = json!(notes);
         report["seconds"] = seconds.into();
         printer::print_json(&report, &mut out)?;
         return Ok(());
@@ -138,13 +139,19 @@ impl Aligned {
 }
 
 /// Rows are paired as the user says, else by their ids, never silently by their position.
-fn align(args: &Args, x: &Pool, y: &Pool, talk: &Talk) -> Result<Aligned> {
+fn align(
+    args: &Args,
+    x: &Pool,
+    y: &Pool,
+    talk: &Talk,
+    notes: &mut Vec<String>,
+) -> Result<Aligned> {
     if let Some(pairs) = &args.pairs {
         let (x_named, y_named) =
             (Named { pool: x, path: &args.x }, Named { pool: y, path: &args.y });
         let (path, read) = (pairs, args.read.options()?);
         let pairs = pools::read_pairs(path, &read, x_named, y_named, Unknown::Refuse)?;
-        talk.notes(path, &pairs.notes);
+        notes.extend(talk.notes(path, &pairs.notes));
         let rows = Alignment::by_pairs(&pairs.rows, x.rows.rows(), y.rows.rows());
         return Ok(Aligned { by: "pairs", rows: Some(rows) });
     }

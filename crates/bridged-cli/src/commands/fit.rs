@@ -103,9 +103,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let pairs = pools::read_pairs(&args.pairs, &read, x_named, y_named, unknown)?;
         Ok((x, y, pairs))
     })?;
-    talk.notes(&args.x, &x.notes);
-    talk.notes(&args.y, &y.notes);
-    talk.notes(&args.pairs, &pairs.notes);
+    let mut notes = talk.notes(&args.x, &x.notes);
+    notes.extend(talk.notes(&args.y, &y.notes));
+    notes.extend(talk.notes(&args.pairs, &pairs.notes));
     let (x, y) = (pools::into_pool(x), pools::into_pool(y));
     let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
     stages.time("write", || match args.force {
@@ -119,6 +119,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let mut report = model.describe();
         report["model"] = json!(args.output);
+        report["notes"] = json!(notes);
         report["seconds"] = Value::Object(seconds);
         printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {

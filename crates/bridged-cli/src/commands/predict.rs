@@ -87,7 +87,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         read: args.read.options()?,
     };
     let mut pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
-    talk.notes(&args.rows, &pool.notes);
+    let notes = talk.notes(&args.rows, &pool.notes);
     let ask = Ask {
         min_confidence: args.min_confidence,
         level: args.level,
@@ -131,7 +131,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let report = json!({
-            "rows": summary.rows, "answered": summary.answered, "status": summary.status,
+            "rows": summary.rows, "answered": summary.answered, "status": summary.status, "notes": notes,
             "output": args.output, "seconds": seconds,
         });
         printer::print_json(&report, &mut out)?;

@@ -48,8 +48,8 @@ fn rows_of_another_dimension_than_the_model_s_are_refused() {
     folder.ok(FIT);
     folder.fails(
         1,
-        "predict m.bridged y.csv -o out.csv",
-        &["y.csv", "5 columns", "the model's x side has 4"],
+        "predict m.bridged x.csv --reverse -o out.csv",
+        &["x.csv", "fitted on 5 columns", "`v4` is not there"],
     );
 }
 

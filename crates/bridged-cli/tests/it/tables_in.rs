@@ -216,7 +216,7 @@ fn a_model_of_numbers_far_from_zero_predicts_them() {
     let value: f64 = line.rsplit(',').next().and_then(|v| v.parse().ok()).expect("a number");
     assert!((value - 1_700_000_060.5).abs() < 1.0, "{line}");
     let scores = folder.json("evaluate m.bridged --x x.csv --y y.csv --by-position");
-    let mse = scores["forward"]["mse"].as_f64().expect("a score");
+    let mse = scores["forward"]["model"]["mse"].as_f64().expect("a score");
     assert!(mse < 0.5, "{mse}");
     // An earlier release would misread it, and must refuse it.
     let model = String::from_utf8_lossy(&folder.read("m.bridged")).into_owned();
