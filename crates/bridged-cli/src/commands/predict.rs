@@ -73,7 +73,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         n => model.nearest(direction, prediction.values.view(), n),
     })?;
 
-    let mut columns = explain(&pool, &prediction);
+    let mut columns = explain(&pool, &prediction, args.level.is_some());
     columns.extend(nearest_columns(model.to(direction), &nearest, args.nearest));
     let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
     let summary = Summary::of(&answered, &prediction);
@@ -127,7 +127,7 @@ impl Summary {
 }
 
 /// The columns that say why a row is answered as it is.
-fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
+fn explain(pool: &Pool, prediction: &Prediction, with_radius: bool) -> Vec<Column> {
     let why: Vec<Explanation<'_>> = prediction.explanations().collect();
     let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
         Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
@@ -162,7 +162,7 @@ fn explain(pool: &Pool, prediction: &Prediction) -> Vec<Column> {
     columns.push(integer("support", &|w| Some(i64::from(w.support))));
     columns.push(text("status", &|i| Some(why[i].status.to_string())));
     columns.push(text("answer", &|i| Some(why[i].source.to_string())));
-    if why.iter().any(|w| w.radius.is_some()) {
+    if with_radius {
         columns.push(number("radius", &|w| w.radius));
     }
     columns
