@@ -144,8 +144,7 @@ def test_the_bridge_names_members_by_the_column_that_tells_clusters_apart(task):
     frame.insert(0, "id", [f"row{i}" for i in range(120)])
     frame["dna"] = [f"{'ACGT' * 20}{i}" for i in range(120)]
     frame["kind"] = kinds[task.x_class]
-    pairs = [(f"row{i}", j) for i, j in task.pairs]
-    model = BridgedClustering(4).fit(frame, task.Y, pairs)
+    model = BridgedClustering(4).fit(frame, task.Y, task.pairs)
     assert model.inspect()["x"]["label"] == "kind"
     assert set(model.bridge_["members"]) == set(kinds)
 

@@ -110,7 +110,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         n => model.nearest(direction, prediction.values.view(), n),
     })?;
 
-    let mut columns = explain(&prediction);
+    let mut columns = explain(&prediction, args.level.is_some());
     columns.extend(nearest_columns(model.to(direction), &nearest, neighbours));
     let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
     let summary = Summary::of(&answered, &prediction);
@@ -178,7 +178,7 @@ impl Summary {
 }
 
 /// The columns that say why a row is answered as it is.
-fn explain(prediction: &Prediction) -> Vec<Column> {
+fn explain(prediction: &Prediction, with_radius: bool) -> Vec<Column> {
     let why: Vec<Explanation<'_>> = prediction.explanations().collect();
     let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
         Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
@@ -209,7 +209,7 @@ fn explain(prediction: &Prediction) -> Vec<Column> {
     columns.push(integer("support", &|w| Some(i64::from(w.support))));
     columns.push(text("status", &|i| Some(why[i].status.to_string())));
     columns.push(text("answer", &|i| Some(why[i].source.to_string())));
-    if why.iter().any(|w| w.radius.is_some()) {
+    if with_radius {
         columns.push(number("radius", &|w| w.radius));
     }
     columns
