@@ -87,7 +87,7 @@ pub fn settings() -> Vec<Vec<u8>> {
         "clusters=4\nx.cluster=gmm\nx.cluster.tol=0.001\nscale=pca:2",
         "bridge=majority\nrefine=residual\nrefine.alpha=0.5\nuncovered=mean",
         "clusters = 3\nscale = \"l2\"\n[x]\nclusters = 5\n[bridge]\nrule = \"posterior\"\n",
-        "[cluster]\nmethod = \"k-means\"\nk = 3\n[y]\nscale = \"standardize\"\n",
+        "[cluster]\nmethod = \"kmeans\"\nk = 3\n[y]\nscale = \"standardize\"\n",
     ])
 }
 

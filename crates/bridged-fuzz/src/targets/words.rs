@@ -17,7 +17,7 @@ pub const SETTINGS: Target = Target {
         "y.",
         "cluster",
         "cluster.method",
-        "k-means",
+        "kmeans",
         "gmm",
         "scale",
         "pca:2",
