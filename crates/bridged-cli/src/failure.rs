@@ -117,6 +117,7 @@ fn broken_pipe(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
     use anyhow::anyhow;
+    use bridged::files::FileError;
     use bridged_io::TableError;
 
     fn full() -> std::io::Error {
@@ -125,7 +126,8 @@ mod tests {
 
     #[test]
     fn nothing_is_said_twice() {
-        let table = TableError::Unwritable { path: "t.csv".into(), source: Box::new(full()) };
+        let file = FileError::Unwritable { path: "t.csv".into(), source: Box::new(full()) };
+        let table = TableError::File(file);
         let said = "`t.csv` could not be written: no space left";
         assert_eq!(sentence(&anyhow!(table)), said);
         let model = bridged::Error::Io { path: "m.bridged".into(), source: full() };

@@ -1,7 +1,8 @@
 //! Tables are written as every file is: whole or not at all, in [`bridged::files`].
 
+use crate::ReadOptions;
 use crate::error::TableError;
-use crate::format::{Layout, known_format};
+use crate::format::{Layout, is_gzip, known_format};
 use bridged::files::Kind;
 pub use bridged::files::{Sink, WriteError};
 use std::fs::File;
@@ -22,19 +23,28 @@ pub const TABLE_FILE: Kind =
     Kind { name: "a table of the format that its name says", extension: None, holds: is_table };
 
 fn is_table(path: &Path) -> bool {
-    let text = known_format(path).is_some_and(|format| format.layout == Layout::Text);
-    crate::open(path, |_, _| Ok(())).is_ok() && (!text || begins_as_text(path))
+    let Some(format) = known_format(path) else { return false };
+    let mut head = Vec::new();
+    if File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head)).is_err() {
+        return false;
+    }
+    match format.layout {
+        _ if is_gzip(path) => head.starts_with(b"\x1f\x8b"),
+        Layout::Sheet => head.starts_with(b"PK\x03\x04"),
+        layout => {
+            let begins = crate::open(path, &ReadOptions::default(), |_, _| Ok(())).is_ok();
+            begins && (layout != Layout::Text || is_text(&head))
+        }
+    }
 }
 
 /// Whether the first bytes of a file are text in UTF-8.
-fn begins_as_text(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
-    let valid = match std::str::from_utf8(&head) {
+fn is_text(head: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(e) => e.error_len().is_none(), // only the last letter is cut off
     };
-    read.is_ok() && valid && !head.contains(&0)
+    valid && !head.contains(&0)
 }
 
 #[cfg(test)]
@@ -57,5 +67,7 @@ mod tests {
         assert!(!is("a.csv", b"\x10\x00\x00\x00\x00\x00\x00\x00{}"), "a model, for instance");
         assert!(!is("a.parquet", b"id,name\n"));
         assert!(!is("a.doc", b"id,name\n"));
+        assert!(is("a.xlsx", b"PK\x03\x04 and so on") && !is("a.xlsx", b"id,name\n"));
+        assert!(is("a.csv.gz", b"\x1f\x8b\x08 and so on") && !is("a.csv.gz", b"id,name\n"));
     }
 }

@@ -9,7 +9,7 @@ use crate::batches::{CellBytes, Collector, batch, ranges, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::room::require;
-use crate::table::{ColumnData, Table};
+use crate::table::Table;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::arrow::{ArrowWriter, ProjectionMask};
 use ::parquet::basic::{Compression, ZstdLevel};

@@ -139,13 +139,7 @@ impl Aligned {
 }
 
 /// Rows are paired as the user says, else by their ids, never silently by their position.
-fn align(
-    args: &Args,
-    x: &Pool,
-    y: &Pool,
-    talk: &Talk,
-    notes: &mut Vec<String>,
-) -> Result<Aligned> {
+fn align(args: &Args, x: &Pool, y: &Pool, talk: &Talk, notes: &mut Vec<String>) -> Result<Aligned> {
     if let Some(pairs) = &args.pairs {
         let (x_named, y_named) =
             (Named { pool: x, path: &args.x }, Named { pool: y, path: &args.y });

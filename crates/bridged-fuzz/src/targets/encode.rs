@@ -10,7 +10,7 @@ use crate::{Target, seeds};
 use bridged_encode::image::read;
 use bridged_encode::kmer::{Kmers, Strand};
 use bridged_encode::{Encoder, Weights, fasta, fuzzing};
-use resume_log::ResumeLog;
+use resume_log::{Begin, ResumeLog};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -160,7 +160,9 @@ pub const RESUME_LOG: Target = Target {
         with_file(bytes, "parquet.part", |path| {
             // The log is found by the name of the output.
             let output = path.with_extension("");
-            let Ok((log, done)) = ResumeLog::open(&output, &asked) else { return false };
+            let Ok((log, done)) = ResumeLog::open(&output, &asked, Begin::WhereItStopped) else {
+                return false;
+            };
             let blocks = log.blocks().expect("it was opened just now");
             let ids: Vec<String> = blocks
                 .map_while(Result::ok)

@@ -260,7 +260,7 @@ mod tests {
     fn a_block_whose_parts_do_not_fit_each_other_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("x.parquet");
-        let asked = json!({"encoder": "kmer", "k": 5});
+        let asked = json!({KEY: 1, "encoder": "kmer", "k": 5});
         let lost = [
             Block { failed: vec![(3, "beyond the last".into())], ..block(3) },
             Block { failed: vec![(1, "twice".into()), (1, "twice".into())], ..block(3) },
@@ -269,11 +269,11 @@ mod tests {
             Block { ids: vec![], ..block(3) },
         ];
         for other in lost {
-            let (mut log, _) = ResumeLog::open(&output, &asked).unwrap();
+            let (mut log, _) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
             log.append(block(0)).unwrap();
             log.append(other.clone()).unwrap();
             drop(log);
-            let (log, done) = ResumeLog::open(&output, &asked).unwrap();
+            let (log, done) = ResumeLog::open(&output, &asked, Begin::WhereItStopped).unwrap();
             assert_eq!(done, ["0", "1", "2"], "{other:?}");
             log.remove().unwrap();
         }

@@ -8,7 +8,6 @@ use super::choice::{Choice, Kind};
 use super::resume_log::{self, Begin, Block, ResumeLog};
 use super::sources::{Item, Source};
 use super::vocabulary;
-use crate::options::usage;
 use crate::outputs;
 use crate::printer::{self, count, number, plural};
 use crate::progress::{Kept, Talk};
