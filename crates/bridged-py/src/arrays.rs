@@ -54,23 +54,23 @@ pub fn from_labels(labels: &PyReadonlyArray1<'_, i32>) -> Vec<u32> {
     labels.as_array().iter().map(number).collect()
 }
 
-/// Rows of `float64` as the core takes them, and what was taken off their columns, if something was.
+/// Rows as the core takes them, and what was taken off their columns, if something was.
+type Centred<'py> = (Bound<'py, PyArray2<f32>>, Option<Bound<'py, PyArray1<f64>>>);
+
+/// Rows of `float64` as the core takes them, without the offset that they need.
 #[pyfunction]
-pub fn centre<'py>(
-    py: Python<'py>,
-    rows: PyReadonlyArray2<'py, f64>,
-) -> PyResult<(Bound<'py, PyArray2<f32>>, Option<Bound<'py, PyArray1<f64>>>)> {
+pub fn centre<'py>(py: Python<'py>, rows: PyReadonlyArray2<'py, f64>) -> PyResult<Centred<'py>> {
     let [n, d] = [rows.shape()[0], rows.shape()[1]];
     let numbers = slice(&rows)?;
     let (rows, offset) = py
-        .detach(|| {
+        .detach(|| -> Result<(Matrix, Offset), OutOfRange> {
             let mut sums = ColumnSums::new(d);
             numbers.chunks_exact(d.max(1)).for_each(|row| sums.push(row));
             let offset = sums.offset();
             check_small(numbers, d, &offset)?;
             Ok((lowered(numbers, n, d, &offset), offset))
         })
-        .map_err(|e: OutOfRange| PyValueError::new_err(format!("the data {e}")))?;
+        .map_err(|e| PyValueError::new_err(format!("the data {e}")))?;
     let taken = (!offset.is_none()).then(|| offset.get().to_vec().into_pyarray(py));
     Ok((array(py, rows), taken))
 }

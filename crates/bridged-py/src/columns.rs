@@ -4,7 +4,7 @@ use bridged::columns::{
     self, ColumnError, ColumnInfo, ColumnKind, Columns, Fitted, Look, ROW_NUMBER, Wanted,
 };
 use bridged::offset::Offset;
-use numpy::{PyArrayMethods, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

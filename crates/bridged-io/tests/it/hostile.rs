@@ -14,11 +14,10 @@ fn a_missing_file_a_directory_and_an_unknown_extension() {
     assert!(error("no.csv").ends_with("no.csv` does not exist"));
     fs::create_dir(scratch.path("d.parquet")).unwrap();
     assert!(error("d.parquet").ends_with("d.parquet` is a directory, not a file"));
-    assert_eq!(
-        complaint("t.xlsx", "a"),
-        "`t.xlsx` has no extension that is known; use one of .parquet, .pq, .arrow, .feather, \
+    assert!(complaint("t.ods", "a").starts_with(
+        "`t.ods` has no extension that is known; use one of .parquet, .pq, .arrow, .feather, \
          .ipc, .npy, .csv, .tsv"
-    );
+    ));
     assert!(complaint("table", "a").contains("no extension that is known"));
     assert!(complaint("t.csv.gz", "a").contains("no extension that is known"));
 }

@@ -180,7 +180,8 @@ class BridgedClustering(Runs, BaseEstimator):
         x_origin, y_origin = _native.sides_use_origin(spec)
         x_rows, x_offset = centred(x.rows, uses_origin=x_origin)
         y_rows, y_offset = centred(y.rows, uses_origin=y_origin)
-        called = (x.called, y.called, (x_offset, y_offset))
+        offsets = tuple(None if offset is None else offset.tolist() for offset in (x_offset, y_offset))
+        called = (x.called, y.called, offsets)
         return self._take(_native.Model.fit(spec, (x_rows, y_rows), known, called, self._seed(), self._host()))
 
     @overload

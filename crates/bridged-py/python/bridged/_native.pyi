@@ -14,7 +14,7 @@ _Stage = tuple[str, int, int | None]
 _Host = tuple[int | None, Callable[[list[_Stage]], object] | None]
 _Called = tuple[list[str], list[tuple[str, list[str]]], list[str], str | None]
 _F64 = npt.NDArray[np.float64]
-_Offsets = tuple[_F64 | None, _F64 | None]
+_Offsets = tuple[list[float] | None, ...]
 _Method = tuple[str, str]
 
 __version__: str
