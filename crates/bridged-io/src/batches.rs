@@ -158,10 +158,11 @@ impl CellBytes {
     }
 }
 
-/// Whether numbers of this type are held in a wider one.
+/// Whether numbers of this type are held in another one.
 fn is_narrow(kind: &DataType) -> bool {
     use DataType as D;
-    matches!(kind, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 | D::UInt32 | D::Float32)
+    let whole = matches!(kind, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 | D::UInt32);
+    whole || matches!(kind, D::UInt64 | D::Float32)
 }
 
 fn fill_for(kind: &DataType) -> Fill {
@@ -383,6 +384,9 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
                 let stored = column.stored.clone().filter(DataType::is_integer);
                 (stored.unwrap_or(DataType::Int64), true)
             }
+            ColumnData::Code { .. } if column.stored == Some(DataType::UInt64) => {
+                (DataType::UInt64, true)
+            }
             ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
             ColumnData::Bool(_) => (DataType::Boolean, true),
             ColumnData::Time(times) => (times.cells.data_type().clone(), true),
@@ -452,6 +456,10 @@ pub(crate) fn batch(
                 Arc::new(v[range.clone()].iter().copied().collect::<BooleanArray>())
             }
             ColumnData::Time(times) => times.cells.slice(range.start, range.len()),
+            ColumnData::Code { text, .. } if field.data_type() == &DataType::UInt64 => {
+                let cells = text[range.clone()].iter().map(|v| v.as_ref()?.parse().ok());
+                Arc::new(cells.collect::<PrimitiveArray<UInt64Type>>())
+            }
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
                 Arc::new(v[range.clone()].iter().map(Option::as_deref).collect::<StringArray>())
             }
@@ -484,6 +492,7 @@ fn whole_numbers(cells: &[Option<i64>], kind: &DataType) -> Result<ArrayRef, Arr
         DataType::UInt8 => narrow::<UInt8Type>(cells),
         DataType::UInt16 => narrow::<UInt16Type>(cells),
         DataType::UInt32 => narrow::<UInt32Type>(cells),
+        DataType::UInt64 => narrow::<UInt64Type>(cells),
         _ => Ok(Arc::new(cells.iter().copied().collect::<Int64Array>())),
     }
 }

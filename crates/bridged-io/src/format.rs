@@ -89,6 +89,18 @@ pub fn format_of(path: &Path) -> Result<&'static Format, TableError> {
     })
 }
 
+/// The same for a file that is to be read.
+pub(crate) fn read_format(path: &Path) -> Result<&'static Format, TableError> {
+    let known = || extensions(|format| format.reads).join(", ");
+    match known_format(path) {
+        Some(format) if format.reads => Ok(format),
+        Some(Format { name: format, .. }) => {
+            Err(TableError::WrittenOnly { path: path.to_path_buf(), format, known: known() })
+        }
+        None => Err(TableError::UnknownExtension { path: path.to_path_buf(), known: known() }),
+    }
+}
+
 /// The extensions of the formats of which that holds, each with its dot.
 pub fn extensions(fits: impl Fn(&Format) -> bool) -> Vec<String> {
     let formats = FORMATS.iter().filter(|format| fits(format));

@@ -243,15 +243,7 @@ fn open<T>(
     if metadata.is_dir() {
         return Err(TableError::Directory { path: path.to_path_buf() });
     }
-    let format = format_of(path)?;
-    if !format.reads {
-        let known = extensions(|f| f.reads).join(", ");
-        return Err(TableError::WrittenOnly {
-            path: path.to_path_buf(),
-            format: format.name,
-            known,
-        });
-    }
+    let format = format::read_format(path)?;
     let mut file = File::open(path).map_err(unreadable)?;
     if metadata.is_file() && metadata.len() == 0 {
         return Err(TableError::Empty { path: path.to_path_buf() });

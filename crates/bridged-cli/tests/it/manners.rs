@@ -358,15 +358,16 @@ fn a_log_hears_of_progress_line_by_line() {
     let work = "cluster x.csv -k 60 --restarts 30 -o l.csv";
     let loud = folder.shell(&format!("BRIDGED_PROGRESS_SECONDS=0.01 $BRIDGED {work}"));
     assert_eq!(loud.code, 0, "{}", loud.stderr);
-    assert!(loud.stderr.lines().count() > 2, "{}", loud.stderr);
-    for line in loud.stderr.lines().filter(|line| !line.starts_with("note: ")) {
+    let said: Vec<&str> = loud.stderr.lines().filter(|line| !line.starts_with("note: ")).collect();
+    assert!(said.len() > 2, "{}", loud.stderr);
+    for line in said {
         assert!(line.starts_with("progress: ") && line.ends_with(" s"), "{line}");
     }
     let quiet = folder.shell(&format!("BRIDGED_PROGRESS_SECONDS=0.01 $BRIDGED {work} --quiet"));
     assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
     // Unless told otherwise a line comes every 30 s, so short work says nothing.
     let short = folder.shell(&format!("$BRIDGED {work}"));
-    assert_eq!((short.code, short.stderr.lines().count()), (0, 1), "a note on the columns alone");
+    assert_eq!((short.code, short.stderr.contains("progress")), (0, false), "{}", short.stderr);
 }
 
 #[test]
@@ -376,6 +377,6 @@ fn threads_are_no_more_than_the_cores() {
     let outcome = folder.run("cluster x.csv -k 3 -o l.csv --threads 100000");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let cores = std::thread::available_parallelism().unwrap();
-    let said = format!("note: --threads {cores}: there are no more cores\n");
-    assert!(outcome.stderr.starts_with(&said), "{}", outcome.stderr);
+    let note = format!("note: --threads {cores}: there are no more cores\n");
+    assert!(outcome.stderr.starts_with(&note), "{}", outcome.stderr);
 }

@@ -19,7 +19,7 @@ fn a_missing_file_a_directory_and_an_unknown_extension() {
          .ipc, .npy, .csv, .tsv"
     ));
     assert!(complaint("table", "a").contains("no extension that is known"));
-    assert!(complaint("t.csv.gz", "a").contains("no extension that is known"));
+    assert!(complaint("t.parquet.gz", "a").contains("no extension that is known"));
 }
 
 #[test]
