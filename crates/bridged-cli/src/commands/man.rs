@@ -15,21 +15,27 @@ pub struct Args {
 
 pub fn run(args: &Args, command: clap::Command) -> Result<()> {
     let Some(folder) = &args.folder else {
-        let mut page = Vec::new();
-        Man::new(command).render(&mut page)?;
-        return Ok(std::io::stdout().write_all(&page)?);
+        return Ok(std::io::stdout().write_all(render(Man::new(command))?.as_bytes())?);
     };
     std::fs::create_dir_all(folder).with_context(|| format!("`{}`", folder.display()))?;
     let mut pages = Vec::new();
     collect(command, "", &mut pages);
     for (name, command) in &pages {
-        let mut page = Vec::new();
-        Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
+        let page = render(Man::new(command.clone()).title(name.to_uppercase()))?;
         let path = folder.join(format!("{name}.1"));
-        bridged_io::replace(&path, |sink| Ok(sink.write_all(&page)?))?;
+        bridged_io::replace(&path, |sink| Ok(sink.write_all(page.as_bytes())?))?;
     }
     let count = printer::plural(pages.len(), "page");
     Ok(writeln!(printer::out(), "wrote {count} into {}", folder.display())?)
+}
+
+/// A page whose examples are shown line by line, as they are typed.
+fn render(man: Man) -> Result<String> {
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    let page = String::from_utf8(page).context("a page is text")?;
+    let page = page.replace(".SH EXTRA\n", ".SH EXAMPLES\n.nf\n");
+    Ok(page.replace(".SH VERSION\n", ".fi\n.SH VERSION\n"))
 }
 
 /// The command and all below it, each named like its page: `bridged-lab-run`.

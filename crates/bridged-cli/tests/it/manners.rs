@@ -127,7 +127,7 @@ fn every_verb_has_a_page_of_the_manual() {
         let name = format!("bridged-{}.1", verb.replace(' ', "-"));
         assert!(pages.contains(&name), "{name} in {pages:?}");
         let page = folder.text(&format!("pages/{name}"));
-        assert!(page.contains("Examples:"), "{page}");
+        assert!(page.contains(".SH EXAMPLES\n.nf\nExamples:"), "{page}");
     }
     assert!(pages.contains("bridged.1"));
 }
