@@ -114,6 +114,9 @@ mod tests {
             id_column: None,
             vector_names: Vec::new(),
             id_name: None,
+            offset: Default::default(),
+            dropped: Vec::new(),
+            notes: Vec::new(),
         };
         let rows: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|k| k.to_string()).collect()).collect();
