@@ -9,6 +9,7 @@
 //! Only sums, differences and comparisons of costs are formed, so integer-valued costs are solved
 //! without any rounding as long as their sums stay below 2⁵³.
 
+use crate::cancel::checkpoint;
 use serde::{Deserialize, Serialize};
 
 /// Whether a small or a large sum is wanted.
@@ -75,7 +76,10 @@ pub fn assign(costs: &[f64], rows: usize, cols: usize, goal: Goal) -> Assignment
         }
     }
     let mut solver = Solver::new(&oriented, small, large);
-    (0..small).for_each(|row| solver.insert(row));
+    for row in 0..small {
+        checkpoint();
+        solver.insert(row);
+    }
 
     let price = |prices: Vec<f64>| -> Vec<f64> {
         // `+ 0.0` turns the −0 of a negated zero into a plain one.

@@ -13,6 +13,7 @@ use super::offers::{Offer, Offers, keep_cheapest, round_up};
 use super::pass::{Choice, least_moves};
 use super::prices::quantile;
 use super::{Capacity, Imbalance};
+use crate::cancel::checkpoint;
 use crate::chunks;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,6 +34,7 @@ pub(super) fn finish(
     if todo > 0 {
         let mut network = Network::new(costs, capacity, nodes, rows, imbalance);
         while todo > 0 {
+            checkpoint();
             network.find_path();
             todo -= network.augment();
         }

@@ -10,6 +10,7 @@ use crate::check::LeaveOneOut;
 use crate::predict::{Answers, Regressor};
 use crate::settings::{BridgedClustering, Refine, RefineKind};
 use crate::side::Side;
+use bridged_math::cancel::checkpoint;
 use std::collections::BTreeMap;
 
 impl BridgedClustering {
@@ -69,6 +70,7 @@ fn local_maps(
     let centroids = centroid_pairs(bridge, from, &to.values);
     let mut maps = BTreeMap::new();
     for (i, link) in bridge.links.iter().enumerate() {
+        checkpoint();
         for t in &link.targets {
             let cell = (i as u32, t.cluster);
             let anchor = Anchor::between(from, to, cell.0, cell.1);

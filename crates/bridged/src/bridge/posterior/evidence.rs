@@ -6,6 +6,7 @@
 use crate::bridge::Votes;
 use crate::cluster::NOISE;
 use bridged_math::assignment::{Goal, assign};
+use bridged_math::cancel::checkpoint;
 
 /// As many maps × pairs are summed over one by one; beyond, they are sampled.
 const FEW: f64 = 250_000.0;
@@ -95,6 +96,7 @@ impl Evidence {
     pub fn votes(&self) -> Vec<f64> {
         let mut votes = vec![0.0; self.kx * self.ky];
         for (s, near) in self.near.iter().enumerate() {
+            checkpoint();
             for &i in near {
                 for j in 0..self.ky {
                     votes[i * self.ky + j] +=
