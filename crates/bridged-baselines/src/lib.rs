@@ -186,16 +186,6 @@ impl Named for BaselineSpec {
 }
 
 impl Method for BaselineSpec {
-    fn fit(
-        &self,
-        problem: Problem<'_>,
-        seed: Seed,
-        watch: &dyn Watch,
-    ) -> Result<Box<dyn Predictor>, MethodError> {
-        limits::check(self, self.name())?;
-        self.method().fit(problem, seed, watch)
-    }
-
     fn name(&self) -> &'static str {
         self.name()
     }

@@ -72,7 +72,7 @@ fn has_semicolons(sample: &[u8]) -> bool {
     cells(sample, b';').is_some_and(|n| n > 1) && cells(sample, b',').is_none_or(|n| n == 1)
 }
 
-/// Into how many cells a separator splits every line; none if they differ.
+/// Into how many whole cells a separator splits every line; none if they differ.
 fn cells(sample: &[u8], separator: u8) -> Option<usize> {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(separator)
@@ -81,7 +81,9 @@ fn cells(sample: &[u8], separator: u8) -> Option<usize> {
         .from_reader(sample);
     let (mut record, mut count) = (ByteRecord::new(), None);
     while reader.read_byte_record(&mut record).ok()? {
-        if *count.get_or_insert(record.len()) != record.len() {
+        // A quote inside a cell belongs to a cell that this separator has cut.
+        let cut = record.iter().any(|cell| cell.contains(&b'"'));
+        if cut || *count.get_or_insert(record.len()) != record.len() {
             return None;
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::cluster::Clusterer;
 use crate::predict::Ask;
-use crate::settings::{BadParameter, SideSpec};
+use crate::settings::{BadParameter, Check, Limits, SideSpec};
 use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem, ProblemSize};
 use bridged_math::cancel::cancellable;
 use bridged_math::memory::{self, TooLarge};
@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use thiserror::Error as ThisError;
 
 /// Learns to predict y from x. Equal input and seed give equal predictions on any thread count.
-pub trait Method: Debug + Send + Sync {
+pub trait Method: Check + Debug + Send + Sync {
     /// Learns from two pools and a few pairs: refuses what does not fit into memory, and stops soon
     /// after the watch breaks.
     fn fit(
@@ -23,6 +23,8 @@ pub trait Method: Debug + Send + Sync {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Box<dyn Predictor>, MethodError> {
+        let bad = |source| MethodError::BadParameter { method: self.name(), source };
+        self.check().map_err(bad)?;
         let size = problem.size();
         let what = format!("{} on {} rows of x and {} of y", self.name(), size.x.0, size.y.0);
         memory::require(what, self.memory(size))?;
@@ -169,6 +171,17 @@ impl MethodError {
             return Err(MethodError::NotThePool { method, got: pool.rows(), need: rows });
         }
         Self::check_rows(method, pool, cols)
+    }
+}
+
+impl Check for BridgedClustering {
+    /// Those of its clusterings, its bridge and its refinement have their own.
+    fn limits(&self) -> &'static [(&'static str, Limits)] {
+        &[]
+    }
+
+    fn check(&self) -> Result<(), BadParameter> {
+        BridgedClustering::check(self)
     }
 }
 

@@ -60,7 +60,7 @@ impl StopAt {
 
 impl Watch for StopAt {
     fn on(&self, event: Event<'_>) -> ControlFlow<()> {
-        if matches!(event, Event::End { .. }) {
+        if matches!(event, Event::End { .. } | Event::Ask) {
             return ControlFlow::Continue(());
         }
         let at = self.heard.fetch_add(1, Ordering::Relaxed);

@@ -78,7 +78,7 @@ mod tests {
             page("T|", &[section]),
             "# T\\|\n\n## &lt;h1> p < 0.05\n\na < b\n\nc\n\n&lt;b>bold&lt;/b> * 2\n\n\
              | a\\|b&lt;script> |\n| --- |\n| &lt;img src=x onerror=alert(1)> \
-             \\[x\\](javascript:1) \\`c\\` a&amp;b c |\n"
+             \\[x\\](javascript:1) \\`c\\` a&amp;b c |\n\n<!-- bridged lab report -->\n"
         );
     }
 

@@ -120,7 +120,7 @@ crate::limits!(BalancedKMeans {
 
 impl Clusterer for BalancedKMeans {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
-        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
         let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
         let at_once = (SIDE_BY_SIDE as f64 / (n * k).max(1.0)).clamp(1.0, f64::from(self.restarts));
         // Of each restart the costs; of all that run at once a product, and the offers of columns.

@@ -119,9 +119,9 @@ crate::limits!(GaussianMixture {
 
 impl Clusterer for GaussianMixture {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
-        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
         let blocks = rows.div_ceil(chunks::block_len(rows).max(1)) as f64;
-        let start = run_memory(rows, cols, self.k);
+        let start = run_memory(rows, cols, self.k.min(rows));
         let em = match self.covariance {
             // Covariances and factors of this iteration, of the one before and of the best run, and
             // the responsibilities.

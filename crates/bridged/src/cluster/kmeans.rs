@@ -99,11 +99,11 @@ crate::limits!(KMeans {
 
 impl Clusterer for KMeans {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
-        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
         let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
         let at_once =
             if rows.saturating_mul(cols) <= SMALL { side_by_side(self.restarts) } else { 1.0 };
-        (copy + at_once * run_memory(rows, cols, self.k) + 12.0 * n + 8.0 * k * d) as u64
+        (copy + at_once * run_memory(rows, cols, self.k.min(rows)) + 12.0 * n + 8.0 * k * d) as u64
     }
 
     fn uses_origin(&self) -> bool {

@@ -96,7 +96,7 @@ crate::limits!(MiniBatchKMeans {
 
 impl Clusterer for MiniBatchKMeans {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
-        let (n, d, k) = (rows as f64, cols as f64, self.k as f64);
+        let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
         let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
         let batch = self.batch_size.min(rows) as f64;
         let sample = (3.0 * batch.max(k)).min(n);

@@ -154,8 +154,10 @@ impl StopAfter {
 }
 
 impl Watch for StopAfter {
-    fn on(&self, _: Event<'_>) -> ControlFlow<()> {
-        if self.seen.fetch_add(1, Ordering::Relaxed) >= self.events {
+    fn on(&self, event: Event<'_>) -> ControlFlow<()> {
+        // Questions come by the clock; they are answered, not counted.
+        let counted = usize::from(event != Event::Ask);
+        if self.seen.fetch_add(counted, Ordering::Relaxed) >= self.events {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
