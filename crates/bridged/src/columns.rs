@@ -301,7 +301,10 @@ pub fn chosen_id(
     {
         return Ok(Some(at));
     }
-    id_column(table, wanted.id)
+    let found = id_column(table, wanted.id)?;
+    // What was named as the vector is not the id because of its name.
+    let is_vector = |at: &usize| wanted.id.is_none() && wanted.vector == Some(table[*at].name);
+    Ok(found.filter(|at| !is_vector(at)))
 }
 
 /// Which columns may belong to the vector by the names that choose and exclude; a name that fits no
@@ -786,6 +789,17 @@ mod tests {
         for (name, pattern) in [("abc", "ab"), ("abc", "b*"), ("a", "a*a"), ("abc", "*d*")] {
             assert!(!fits_pattern(name, pattern), "{name} {pattern}");
         }
+    }
+
+    #[test]
+    fn the_vector_that_was_named_is_not_the_id() {
+        let column = |name| ColumnInfo { name, kind: ColumnKind::Integer };
+        let table = [column("f_id"), column("g")];
+        let choose = |id, vector| Columns::choose(&table, Wanted { id, vector, ..Wanted::default() });
+        assert_eq!(choose(None, None).unwrap().id, Some(0));
+        assert_eq!(choose(None, Some("f_id")).unwrap().id, None);
+        assert_eq!(choose(None, Some("g")).unwrap().id, Some(0));
+        assert_eq!(choose(Some("f_id"), Some("f_id")).unwrap().id, Some(0), "as was said");
     }
 
     #[test]

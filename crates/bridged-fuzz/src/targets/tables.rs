@@ -152,8 +152,8 @@ fn columns(bytes: &[u8]) -> bool {
     if let Ok(chosen) = Columns::choose(&table, Wanted { id, vector, ..Wanted::default() }) {
         let places = chosen.vector.places();
         assert!(!places.is_empty() && places.iter().all(|at| *at < table.len()));
-        // A column that is named as the vector may also be the only one whose name ends in `_id`.
-        let apart = |at: usize| vector.is_some() || !places.contains(&at);
+        // Unless both were named.
+        let apart = |at: usize| (id.is_some() && vector.is_some()) || !places.contains(&at);
         assert!(chosen.id.is_none_or(|at| at < table.len() && apart(at)));
         assert!(chosen.carried.iter().all(|at| *at < table.len() && !places.contains(at)));
     }
