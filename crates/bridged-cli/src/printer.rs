@@ -201,7 +201,8 @@ mod tests {
         grid.row(vec!["a\u{1b}[1mb\nc".into(), "7".into()]);
         let mut out = Out { to: Vec::new(), styles: true };
         grid.print(&mut out).unwrap();
-        writeln!(out, "{} wrote \u{202e}x\u{1b}[2J", "\u{1b}[1mnote:\u{1b}[0m").unwrap();
+        let note = "\u{1b}[1mnote:\u{1b}[0m";
+        writeln!(out, "{note} wrote \u{202e}x\u{1b}[2J").unwrap();
         let text = String::from_utf8(out.to).unwrap();
         let said = "\u{1b}[1mnote:\u{1b}[0m wrote \\u{202e}x\\u{1b}[2J\n";
         assert_eq!(text, format!("  what            n\n  a\\u{{1b}}[1mb\\nc  7\n{said}"));

@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Random {
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.next_u64() % end as u64) as usize
     }
 }
 
@@ -65,8 +65,8 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random
     };
     match random.below(11) {
         0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
-        1 if at < bytes.len() => bytes[at] = random.next() as u8,
-        2 => bytes.insert(at, random.next() as u8),
+        1 if at < bytes.len() => bytes[at] = random.next_u64() as u8,
+        2 => bytes.insert(at, random.next_u64() as u8),
         3 => {
             let end = (at + 1 + random.below(16)).min(bytes.len());
             bytes.drain(at..end);
@@ -111,7 +111,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random
         9 => bytes.truncate(at),
         _ => {
             let end = (at + random.below(32)).min(bytes.len());
-            bytes[at..end].fill(random.next() as u8);
+            bytes[at..end].fill(random.next_u64() as u8);
         }
     }
 }

@@ -172,7 +172,7 @@ def test_the_bridge_is_a_table_for_every_library(model):
 def test_the_picture_is_well_formed_and_needs_no_network(task):
     from xml.etree import ElementTree
 
-    names = pd.DataFrame(task.X).add_prefix("c").assign(name="<b>&\"'")
+    names = pd.DataFrame(task.X).add_prefix("c").assign(name=[f"<b>&\"' {i}" for i in range(len(task.X))])
     for bridge in ("majority", "soft"):
         model = BridgedClustering(4, bridge=bridge, uncovered="nearest").fit(names, task.Y, task.pairs[:5])
         svg = model.bridge_._repr_html_()
@@ -275,7 +275,7 @@ def test_columns_are_found_by_name(task):
     arrow = pa.Table.from_pandas(shuffled)
     for table in (shuffled, pl.from_pandas(shuffled), arrow, arrow.to_reader()):
         np.testing.assert_array_equal(model.predict(table), expected)
-    with pytest.raises(ValueError, match="fitted on the columns a, b, c, d, … .*; c is not in the table"):
+    with pytest.raises(ValueError, match="fitted on 5 columns, of which `c` is not there"):
         model.predict(frame.drop(columns="c"))
 
 

@@ -795,7 +795,8 @@ mod tests {
     fn the_vector_that_was_named_is_not_the_id() {
         let column = |name| ColumnInfo { name, kind: ColumnKind::Integer };
         let table = [column("f_id"), column("g")];
-        let choose = |id, vector| Columns::choose(&table, Wanted { id, vector, ..Wanted::default() });
+        let choose =
+            |id, vector| Columns::choose(&table, Wanted { id, vector, ..Wanted::default() });
         assert_eq!(choose(None, None).unwrap().id, Some(0));
         assert_eq!(choose(None, Some("f_id")).unwrap().id, None);
         assert_eq!(choose(None, Some("g")).unwrap().id, Some(0));

@@ -62,6 +62,7 @@ impl Folder {
     }
 
     /// As [`Self::run`], with variables in its environment.
+    #[cfg(all(target_os = "linux", feature = "encode", feature = "lab"))]
     pub fn run_with(&self, arguments: &str, environment: &[(&str, &Path)]) -> Outcome {
         run(self.command(arguments).envs(environment.iter().copied()), self.folder.path())
     }

@@ -66,7 +66,7 @@ def ids_of(X, side: str) -> list[str] | None:
         return None
     kinds = [(name, column.kind) for name, column in table.items()]
     try:
-        key, _, _ = _native.choose_columns(kinds, side, False)
+        key, *_ = _native.choose_columns(kinds, side, False, None)
     except ValueError:
         key = None  # which column is the vector is decided elsewhere
     if key is not None:

@@ -217,7 +217,8 @@ class BridgedClustering(Runs, BaseEstimator):
         Returns
         -------
         ndarray of float32, (n, d_y), or Prediction
-            ``float64`` where Y held numbers that ``float32`` does not tell apart; NaN where the model abstains (``min_confidence``, ``uncovered="abstain"``).
+            ``float64`` where Y held numbers that ``float32`` does not tell apart; NaN where the model abstains
+            (``min_confidence``, ``uncovered="abstain"``).
         """
         return self._predict(X, False, details, min_confidence, unfamiliar)
 
