@@ -57,9 +57,8 @@ pub fn threads(asked: usize, talk: &Talk) -> usize {
 
 /// The end of a sentence about a name that is unknown: the known one that is most like it, if one is.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
-    let like = known.iter().map(|k| (strsim::jaro_winkler(k, name), k));
-    let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.7);
-    best.map_or(String::new(), |(_, k)| format!(" (did you mean `{k}`?)"))
+    let like = bridged::columns::similar(name, known.iter().copied());
+    like.map_or(String::new(), |like| format!(" (did you mean `{like}`?)"))
 }
 
 /// A probability.

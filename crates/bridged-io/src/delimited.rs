@@ -358,18 +358,7 @@ fn parse_list(cell: &str, mut each: impl FnMut(f64)) -> Option<()> {
 fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteError> {
     let failed = |e: csv::Error| WriteError::Failed(Box::new(e));
     let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(sink);
-    let mut header = Vec::new();
-    for column in &table.columns {
-        match &column.data {
-            ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => {
-                header.extend((0..m.cols()).map(|j| format!("{}_{j}", column.name)));
-            }
-            ColumnData::DoubleVector { values, .. } => {
-                header.extend((0..values.cols()).map(|j| format!("{}_{j}", column.name)));
-            }
-            _ => header.push(column.name.clone()),
-        }
-    }
+    let header = table.flat_names();
     let mut sorted: Vec<&str> = header.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|w| w[0] == w[1]) {

@@ -179,6 +179,20 @@ impl Table {
         self.columns.iter().filter_map(Column::to_text).collect()
     }
 
+    /// The column names where a vector has a column for each entry: `value_0`, `value_1`, …
+    pub(crate) fn flat_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for column in &self.columns {
+            match column.data.kind() {
+                ColumnKind::List(Some(entries)) => {
+                    names.extend((0..entries).map(|j| format!("{}_{j}", column.name)));
+                }
+                _ => names.push(column.name.clone()),
+            }
+        }
+        names
+    }
+
     /// The column names, as a list to show.
     pub(crate) fn known(&self) -> String {
         list(self.columns.iter().map(|c| c.name.as_str()))

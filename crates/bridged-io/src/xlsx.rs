@@ -58,28 +58,11 @@ fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
 }
 
 fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
-    let header = header(table);
+    let header = table.flat_names();
     check(table, &header)?;
     let bytes = workbook(table, &header).map_err(|e| WriteError::Failed(Box::new(e)))?;
     sink.write_all(&bytes)?;
     Ok(())
-}
-
-/// The names of the columns of the sheet; a vector has one for each entry.
-fn header(table: &Table) -> Vec<String> {
-    let mut header = Vec::new();
-    for column in &table.columns {
-        match &column.data {
-            ColumnData::Vector(m) | ColumnData::OptionalVector { values: m, .. } => {
-                header.extend((0..m.cols()).map(|j| format!("{}_{j}", column.name)));
-            }
-            ColumnData::DoubleVector { values, .. } => {
-                header.extend((0..values.cols()).map(|j| format!("{}_{j}", column.name)));
-            }
-            _ => header.push(column.name.clone()),
-        }
-    }
-    header
 }
 
 /// Refuses what a sheet cannot hold.
