@@ -29,7 +29,7 @@ echo "checked $(ls "$target"/package/*.crate | wc -l) packages"
 environment="$target/packaging"
 [ -x "$environment/bin/maturin" ] || { python3 -m venv "$environment" && "$environment/bin/pip" install -q 'maturin==1.16.0'; }
 rm -rf "$environment/sdist"
-"$environment/bin/maturin" sdist --quiet --out "$environment/sdist"
+"$environment/bin/maturin" sdist --out "$environment/sdist"
 # What a user of pip gets must hold all that a build reads.
 archive="$(echo "$environment"/sdist/bridged-*.tar.gz)"
 contents="$(tar -tzf "$archive")"
