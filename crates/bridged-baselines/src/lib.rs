@@ -1,5 +1,5 @@
-//! The methods that Bridged Clustering is compared with: the eleven of the paper and the plain ones
-//! that anybody would try first.
+//! The methods that Bridged Clustering is compared with: the eleven of the paper, the plain ones
+//! that anybody would try first, and those that appeared after the paper.
 //!
 //! Each is a struct whose public fields are its parameters, with `Default`, serde, the limits of its
 //! numbers, and `grid()`, the settings that the paper's appendix searches. [`BaselineSpec`] is the one
@@ -28,10 +28,12 @@
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
+//! | `retrieval` | from scores of the y rows to a ranking and a value |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
 #![forbid(unsafe_code)]
 
+mod asif;
 mod cca;
 mod constant;
 mod em;
@@ -50,6 +52,7 @@ mod nearest_pair;
 pub mod nn;
 mod pls;
 pub mod prepare;
+mod retrieval;
 mod ridge;
 mod subspace;
 pub mod svr;
@@ -58,6 +61,7 @@ pub mod transport;
 mod tsvr;
 mod ucvme;
 
+pub use asif::Asif;
 pub use cca::Cca;
 pub use constant::{Mean, PairedMean};
 pub use em::Em;
@@ -177,6 +181,7 @@ baselines! {
     Ridge("ridge", X, "ridge regression on the pairs after PCA of the x pool"),
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
+    Asif("asif", Both, "ASIF: rows described by how similar they are to the pairs"),
 }
 
 impl Named for BaselineSpec {

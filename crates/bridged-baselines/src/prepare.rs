@@ -1,6 +1,7 @@
 //! What most methods do to the numbers first: the pairs as two aligned matrices, inputs as standard
 //! scores of their pool, outputs centred and brought to unit scale.
 
+use crate::subspace::centred;
 use bridged::scale::{Scale, Scaler};
 use bridged::{Matrix, MatrixRef};
 use bridged::{Problem, ProblemSize};
@@ -65,6 +66,34 @@ impl Standard {
         let mut scores = self.scaler.apply(x).into_matrix();
         scores.data_mut().iter_mut().for_each(|z| *z = z.clamp(-self.limit, self.limit));
         scores
+    }
+}
+
+/// Rows around the mean of a pool, of unit length: only where they point counts. A row at the mean
+/// stays zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    mean: Vec<f64>,
+}
+
+impl Unit {
+    /// Learns the mean.
+    pub fn fit(pool: MatrixRef<'_>) -> Self {
+        Self { mean: pool.mean_row() }
+    }
+
+    /// (x − mean) / |x − mean|, row-major.
+    pub fn apply(&self, x: MatrixRef<'_>) -> Vec<f64> {
+        let mut rows = centred(x, &self.mean);
+        for (row, given) in rows.chunks_exact_mut(self.mean.len().max(1)).zip(x.iter_rows()) {
+            let length = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let size = given.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            let length = length(row);
+            // Less than single precision can tell from the mean points nowhere.
+            let factor = if length > 1e-7 * size { 1.0 / length } else { 0.0 };
+            row.iter_mut().for_each(|v| *v *= factor);
+        }
+        rows
     }
 }
 
@@ -170,6 +199,13 @@ mod tests {
         assert!((farthest - 3.0).abs() < 1e-5, "alone against nine others: √(10 − 1)");
         let unseen = Matrix::from_rows(&[[5.0], [-5.0]]);
         assert_eq!(standard.apply(unseen.view()).data(), [3.0, -3.0]);
+    }
+
+    #[test]
+    fn unit_rows_have_length_one_and_the_mean_has_none() {
+        let x = Matrix::from_rows(&[[1.0, 5.0], [3.0, 5.0], [2.0, 8.0], [2.0, 2.0], [2.0, 5.0]]);
+        let unit = Unit::fit(x.view()).apply(x.view());
+        assert_eq!(unit, [-1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0]);
     }
 
     #[test]

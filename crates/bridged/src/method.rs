@@ -59,6 +59,14 @@ pub trait Predictor: Send + Sync {
     fn predict_pool(&self, x: MatrixRef<'_>) -> Result<Matrix, MethodError> {
         self.predict(x)
     }
+
+    /// The rows of the y pool that the method itself ranks first for each row, best first: `n` for
+    /// each row, or all where the pool has fewer. `None` if it ranks nothing: the rows nearest to
+    /// what it predicts are then its answer.
+    fn retrieve(&self, rows: MatrixRef<'_>, n: usize) -> Result<Option<Vec<u32>>, MethodError> {
+        let _ = (rows, n);
+        Ok(None)
+    }
 }
 
 /// Why a method could not be fitted or used, with what to do about it.

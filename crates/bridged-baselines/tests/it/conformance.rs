@@ -12,7 +12,7 @@ const INSTANT: [&str; 3] = ["mean", "paired-mean", "knn"];
 /// Those that no pair tells what belongs together, or that ignore the input.
 const BLIND: [&str; 3] = ["mean", "paired-mean", "gw"];
 /// Those that choose how much to trust the pairs by leaving some out, and trust none that stands alone
-/// for its group.
+/// for its group. So do all that rank the rows of y.
 const CAUTIOUS: [&str; 1] = ["pls"];
 
 #[test]
@@ -38,11 +38,12 @@ fn predictions_have_the_shape_of_the_other_side_in_both_directions() {
 fn what_can_learn_beats_the_mean_on_groups_that_are_clear() {
     for spec in all().filter(|s| !BLIND.contains(&s.name())) {
         for (groups, per_group, seed) in [(3, 1, 2), (4, 3, 3)] {
-            if per_group == 1 && CAUTIOUS.contains(&spec.name()) {
-                continue;
-            }
             let s = sample(groups, per_group, seed);
             let predictor = fitted(&spec, problem(&s));
+            let ranks = predictor.retrieve(s.test_x.view(), 1).unwrap().is_some();
+            if per_group == 1 && (ranks || CAUTIOUS.contains(&spec.name())) {
+                continue;
+            }
             let mean = Matrix::from_fn(s.test_y.rows(), s.test_y.cols(), |_, j| {
                 s.y.view().mean_row()[j] as f32
             });
@@ -52,6 +53,31 @@ fn what_can_learn_beats_the_mean_on_groups_that_are_clear() {
             assert!(error < 0.75 * of_mean, "{}: {error} against {of_mean}", spec.name());
         }
     }
+}
+
+#[test]
+fn what_ranks_the_rows_of_y_finds_the_right_group_also_by_one_pair_for_each() {
+    let mut ranking = 0;
+    for spec in all() {
+        let s = sample(3, 1, 2);
+        let predictor = fitted(&spec, problem(&s));
+        let Some(found) = predictor.retrieve(s.test_x.view(), 2).unwrap() else { continue };
+        ranking += 1;
+        assert_eq!(found.len(), 2 * s.test_x.rows(), "{}", spec.name());
+        let first = found.chunks_exact(2).zip(&s.test_latent);
+        let right = first.filter(|(best, group)| s.latent_y[best[0] as usize] == **group).count();
+        assert!(
+            10 * right >= 9 * s.test_x.rows(),
+            "{}: {right} of {}",
+            spec.name(),
+            found.len() / 2
+        );
+        let alone = predictor.retrieve(s.test_x.view().slice(5..6), 2).unwrap().unwrap();
+        assert_eq!(alone, found[10..12], "{}", spec.name());
+        let all = predictor.retrieve(s.test_x.view().slice(0..1), usize::MAX).unwrap().unwrap();
+        assert_eq!(all.len(), s.y.rows(), "{}", spec.name());
+    }
+    assert!(ranking >= 1);
 }
 
 #[test]
