@@ -91,6 +91,16 @@ impl Contender {
         Some(Self::Bridged(spec))
     }
 
+    /// The method for a run that tells this number of clusters, or hides it; `None` if the method
+    /// cannot do without.
+    pub fn told(&self, k: Option<usize>) -> Option<Self> {
+        match (self, k) {
+            (_, Some(k)) => Some(self.with_k(k)),
+            (Self::Baseline(_), None) => Some(self.clone()),
+            (Self::Bridged(_), None) => None,
+        }
+    }
+
     /// The method for a run with k clusters on each side.
     pub fn with_k(&self, k: usize) -> Self {
         let mut method = self.clone();

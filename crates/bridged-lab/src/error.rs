@@ -38,6 +38,21 @@ pub enum LabError {
         /// Which groups are too small.
         detail: String,
     },
+    /// More pairs than a data set in its natural sizes can give.
+    #[error(
+        "{dataset} does not allow {pairs} pairs: of its {entities} entities some are unseen and both \
+         pools need rows of their own; ask for at most {most} pairs"
+    )]
+    TooManyPairs {
+        /// The data set.
+        dataset: String,
+        /// Pairs asked for.
+        pairs: usize,
+        /// Entities, or rows where the data set has none.
+        entities: usize,
+        /// Pairs that it allows.
+        most: usize,
+    },
     /// A file of a study that cannot be read as one.
     #[error("`{}`: {reason}", path.display())]
     BadFile {

@@ -24,10 +24,11 @@
 //! seeds = 3
 //! ```
 
+use crate::protocol::{Clusters, Sizes};
 use crate::{Contender, LabError, Protocol, Setting, StudyCell};
 use bridged::Direction;
 use bridged_baselines::BaselineSpec;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,10 @@ pub struct Experiment {
     /// By how much the clusters that Bridged Clustering is told to find exceed the groups.
     #[serde(default = "no_extra_clusters")]
     pub extra_clusters: Vec<i64>,
+    /// What it is told about their number: one answer, or several to compare.
+    #[serde(default = "known_clusters", deserialize_with = "one_or_many")]
+    #[serde(skip_serializing_if = "are_known")]
+    pub clusters: Vec<Clusters>,
     /// What a prediction is compared with.
     #[serde(default)]
     pub truth: Truth,
@@ -79,6 +84,9 @@ pub struct Experiment {
     /// Methods that run on fewer of the draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
+    /// Cells with many pairs, which have fewer runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub many_pairs: Option<ManyPairs>,
     /// What differs from the defaults of a method.
     #[serde(default)]
     pub parameters: BTreeMap<String, toml::Table>,
@@ -95,6 +103,16 @@ pub struct Slow {
     /// Their numbers of pairs per group.
     pub pairs: Vec<usize>,
     /// Their runs of every cell.
+    pub seeds: usize,
+}
+
+/// Cells with many pairs: they differ less from one another, and take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManyPairs {
+    /// From so many pairs on,
+    pub from: usize,
+    /// a cell has so many runs.
     pub seeds: usize,
 }
 
@@ -115,6 +133,30 @@ fn column_x() -> String {
 
 fn column_y() -> String {
     "y".into()
+}
+
+fn known_clusters() -> Vec<Clusters> {
+    vec![Clusters::Known]
+}
+
+fn are_known(clusters: &[Clusters]) -> bool {
+    clusters == [Clusters::Known]
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Clusters>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "\"known\", \"hidden\", \"half\" or \"double\", or a list of them"
+    )]
+    enum OneOrMany {
+        One(Clusters),
+        Many(Vec<Clusters>),
+    }
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(clusters) => vec![clusters],
+        OneOrMany::Many(clusters) => clusters,
+    })
 }
 
 fn no_extra_clusters() -> Vec<i64> {
@@ -211,7 +253,9 @@ impl Experiment {
             ("directions", self.directions.is_empty()),
             ("methods", self.methods.is_empty()),
             ("extra_clusters", self.extra_clusters.is_empty()),
+            ("clusters", self.clusters.is_empty()),
             ("seeds", self.seeds == 0),
+            ("many_pairs.seeds", self.many_pairs.is_some_and(|many| many.seeds == 0)),
         ] {
             if empty {
                 return Err(LabError::BadValue { name, need: "at least one", got: "none".into() });
@@ -243,31 +287,46 @@ impl Experiment {
 
     /// Whether a method is asked for on a draw.
     pub fn asks(&self, method: &str, cell: StudyCell, run: usize) -> bool {
+        let most = match self.many_pairs {
+            Some(many) if cell.pairs >= many.from => many.seeds,
+            _ => self.seeds,
+        };
+        if run >= most {
+            return false;
+        }
         match &self.slow {
             Some(slow) if slow.methods.iter().any(|m| m == method) => {
                 run < slow.seeds
-                    && slow.groups.contains(&cell.groups)
+                    && (self.is_natural() || slow.groups.contains(&cell.groups))
                     && slow.pairs.contains(&cell.pairs)
             }
             _ => true,
         }
     }
 
-    /// Every cell of the study.
-    pub fn cells(&self) -> Vec<StudyCell> {
+    /// Whether all groups come as they are, so that `groups` does not count.
+    pub fn is_natural(&self) -> bool {
+        self.protocol.sizes == Sizes::Natural
+    }
+
+    /// Every cell of the study on a data set with so many groups that it may use.
+    pub fn cells(&self, available: usize) -> Vec<StudyCell> {
+        let all = [available];
+        let counts = if self.is_natural() { &all[..] } else { &self.groups };
         let mut cells = Vec::new();
         for &direction in &self.directions {
             for &setting in &self.settings {
-                for &groups in &self.groups {
+                for &groups in counts {
                     for &pairs in &self.pairs {
                         for &extra_clusters in &self.extra_clusters {
-                            cells.push(StudyCell {
+                            cells.extend(self.clusters.iter().map(|&clusters| StudyCell {
                                 groups,
                                 pairs,
                                 setting,
                                 direction,
                                 extra_clusters,
-                            });
+                                clusters,
+                            }));
                         }
                     }
                 }
@@ -315,7 +374,7 @@ mod tests {
     #[test]
     fn a_study_without_wishes_is_that_of_the_paper() {
         let study = Experiment::parse("data = \"d.parquet\"").unwrap();
-        assert_eq!(study.cells().len(), 2 * 2 * 20);
+        assert_eq!(study.cells(7).len(), 2 * 2 * 20);
         assert_eq!(study.seeds, 30);
         assert_eq!(study.methods.len(), BaselineSpec::ALL.len() + 1);
     }
@@ -335,11 +394,31 @@ mod tests {
         let text = "data = \"d.parquet\"\nmethods = [\"knn\", \"gw\"]\n[slow]\n\
                     methods = [\"gw\"]\ngroups = [3]\npairs = [1, 2]\nseeds = 2";
         let study = Experiment::parse(text).unwrap();
-        let cell = |groups| *study.cells().iter().find(|c| c.groups == groups).unwrap();
+        let cell = |groups| *study.cells(7).iter().find(|c| c.groups == groups).unwrap();
         assert!(study.asks("gw", cell(3), 1) && study.asks("knn", cell(4), 29));
         assert!(!study.asks("gw", cell(3), 2) && !study.asks("gw", cell(4), 0));
         let stranger = Experiment::parse(&text.replace("[\"gw\"]", "[\"em\"]")).unwrap_err();
         assert!(stranger.to_string().contains("no method in this study called `em`"), "{stranger}");
+    }
+
+    #[test]
+    fn a_study_in_natural_sizes_has_all_groups_and_may_hide_their_number() {
+        let text = "data = \"d.parquet\"\npairs = [3, 300]\nseeds = 10\nclusters = \"hidden\"\n\
+                    directions = [\"forward\"]\nsettings = [\"inductive\"]\n\
+                    [protocol]\nsizes = \"natural\"\npairing = \"iid\"\n\
+                    [many_pairs]\nfrom = 300\nseeds = 5";
+        let study = Experiment::parse(text).unwrap();
+        let cells = study.cells(26);
+        let told: Vec<_> = cells.iter().map(|c| (c.groups, c.pairs, c.k())).collect();
+        assert_eq!(told, [(26, 3, None), (26, 300, None)]);
+        assert!(study.asks("knn", cells[0], 9) && study.asks("knn", cells[1], 4));
+        assert!(!study.asks("knn", cells[1], 5));
+        let several = text.replace("\"hidden\"", "[\"known\", \"half\", \"double\"]");
+        let cells = Experiment::parse(&several).unwrap().cells(7);
+        let told: Vec<_> = cells[..3].iter().map(StudyCell::k).collect();
+        assert_eq!(told, [Some(7), Some(4), Some(14)]);
+        let typo = Experiment::parse(&text.replace("hidden", "hiden")).unwrap_err().to_string();
+        assert!(typo.contains("\"known\", \"hidden\", \"half\" or \"double\""), "{typo}");
     }
 
     #[test]

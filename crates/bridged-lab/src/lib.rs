@@ -19,6 +19,7 @@
 //! | [`tune`] | the search over a baseline's grid, on groups that the scores never see |
 
 pub mod catalogue;
+pub mod confidence;
 pub mod contender;
 pub mod curate;
 pub mod dataset;
@@ -39,8 +40,10 @@ pub use catalogue::{Catalogue, NamedStudy};
 pub use contender::Contender;
 pub use dataset::Dataset;
 pub use error::LabError;
-pub use experiment::{Experiment, Slow, Truth};
-pub use protocol::{Draw, Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell, TestRows};
+pub use experiment::{Experiment, ManyPairs, Slow, Truth};
+pub use protocol::{
+    Clusters, Draw, Pairing, Protocol, Setting, Sizes, SplitBy, StudyCell, TestRows,
+};
 pub use report::Report;
 pub use results::Results;
 pub use runner::Runner;

@@ -9,13 +9,16 @@
 //!
 //! Rows of one entity fall into one part, so that a photograph whose caption is asked for was not
 //! seen with another caption. The reverse direction draws the same way with the sides exchanged.
+//! Groups in their natural sizes are drawn otherwise: see [`natural`].
 
 mod division;
+mod natural;
 
 use crate::{Dataset, LabError};
 use bridged::Rng;
 use bridged::{Direction, MethodError, Predictor, Problem};
 use bridged::{Matrix, Seed};
+use bridged_math::neighbors::Neighbors;
 use division::Division;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -27,9 +30,11 @@ use std::collections::HashMap;
 pub struct Protocol {
     /// Rows of each group; of the largest one where sizes differ.
     pub rows_per_group: usize,
-    /// The share of a group's rows that is in the y pool only.
+    /// The share of a group's rows that is in the y pool only; in natural sizes, of the rows that
+    /// are neither unseen nor paired.
     pub output_share: f64,
-    /// The share of the remaining rows that is unseen, in the inductive setting.
+    /// The share of the remaining rows that is unseen, in the inductive setting; in natural sizes,
+    /// of all rows.
     pub test_share: f64,
     /// How pairs fall on groups.
     pub pairing: Pairing,
@@ -39,6 +44,13 @@ pub struct Protocol {
     pub sizes: Sizes,
     /// The share of the pairs whose outputs are exchanged among each other.
     pub wrong_pairs: f64,
+    /// The share of the groups that have rows on one side only, in natural sizes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing: f64,
+}
+
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Default for Protocol {
@@ -51,6 +63,7 @@ impl Default for Protocol {
             split_by: SplitBy::Entity,
             sizes: Sizes::Equal,
             wrong_pairs: 0.0,
+            missing: 0.0,
         }
     }
 }
@@ -86,24 +99,52 @@ pub enum Sizes {
     Equal,
     /// The t-th has 1/t of the rows of the first.
     Zipf,
+    /// As they are in the data set: all groups with all their rows, and `pairs` counts pairs in all.
+    Natural,
+}
+
+/// What Bridged Clustering is told about the number of groups.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clusters {
+    /// Their number.
+    #[default]
+    Known,
+    /// Nothing.
+    Hidden,
+    /// Half of it.
+    Half,
+    /// Twice as many.
+    Double,
+}
+
+impl Clusters {
+    fn is_known(&self) -> bool {
+        *self == Self::Known
+    }
 }
 
 /// Whether the rows that are tested were visible as inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting {
     /// They were: the input-only rows of the pool are tested.
     Transductive,
     /// They were not.
+    #[default]
     Inductive,
 }
 
 /// One cell of a study: what its runs have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StudyCell {
     /// C, the number of groups.
     pub groups: usize,
-    /// Pairs per group.
+    /// Pairs per group; in natural sizes, in all.
     pub pairs: usize,
     /// Whether test rows are visible.
     pub setting: Setting,
@@ -112,6 +153,22 @@ pub struct StudyCell {
     /// By how much the clusters that Bridged Clustering is told to find exceed the groups; the draw
     /// is the same.
     pub extra_clusters: i64,
+    /// What it is told about their number; the draw is the same.
+    #[serde(default, skip_serializing_if = "Clusters::is_known")]
+    pub clusters: Clusters,
+}
+
+impl StudyCell {
+    /// The number of clusters that Bridged Clustering is told to find, if any.
+    pub fn k(&self) -> Option<usize> {
+        let known = self.groups.saturating_add_signed(self.extra_clusters as isize).max(1);
+        match self.clusters {
+            Clusters::Known => Some(known),
+            Clusters::Hidden => None,
+            Clusters::Half => Some(known.div_ceil(2)),
+            Clusters::Double => Some(2 * known),
+        }
+    }
 }
 
 /// One run's data. Row numbers of the data set are kept beside every matrix.
@@ -154,6 +211,24 @@ impl Draw {
     pub fn constant(&self) -> Matrix {
         let mean = self.y.view().mean_row();
         Matrix::from_fn(self.truth.rows(), mean.len(), |_, j| mean[j] as f32)
+    }
+
+    /// The rows of the y pool that a predictor retrieves for the rows that are tested, one for each:
+    /// by its own ranking, or the nearest to what it predicted.
+    pub fn retrieve(
+        &self,
+        predictor: &dyn Predictor,
+        predicted: &Matrix,
+    ) -> Result<Vec<u32>, MethodError> {
+        let ranked = match &self.test {
+            TestRows::Unseen(rows) => predictor.retrieve(rows.view(), 1)?,
+            TestRows::Pool(rows) => {
+                let rows = self.x.view().select(rows.iter().map(|&r| r as usize));
+                predictor.retrieve(rows.view(), 1)?
+            }
+        };
+        let nearest = || Neighbors::new(self.y.view()).nearest(predicted.view(), 1).rows;
+        Ok(ranked.unwrap_or_else(nearest))
     }
 
     /// What a predictor says of the rows that are tested.
@@ -230,6 +305,12 @@ impl Protocol {
         share("output_share", self.output_share)?;
         share("test_share", self.test_share)?;
         share("wrong_pairs", self.wrong_pairs)?;
+        share("missing", self.missing)?;
+        if self.missing > 0.0 && self.sizes != Sizes::Natural {
+            let need = "0 unless sizes are \"natural\"";
+            let got = self.missing.to_string();
+            return Err(LabError::BadValue { name: "missing", need, got });
+        }
         let least = |name, value: usize| {
             let got = value.to_string();
             if value >= 1 {
@@ -281,7 +362,7 @@ mod tests {
     const ALL: [u32; 6] = [0, 1, 2, 3, 4, 5];
 
     fn cell(groups: usize, pairs: usize, setting: Setting) -> StudyCell {
-        StudyCell { groups, pairs, setting, direction: Direction::Forward, extra_clusters: 0 }
+        StudyCell { groups, pairs, setting, ..StudyCell::default() }
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl RunScores {
 pub fn recorded_names(scorer: &Scorer) -> Vec<String> {
     match scorer.score {
         Score::Labels(_) => ["x", "y"].map(|side| format!("{}_{side}", scorer.name)).to_vec(),
-        Score::Values(_) | Score::Texts(_) | Score::Links(_) => vec![scorer.name.to_string()],
+        _ => vec![scorer.name.to_string()],
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
             pairs: 1,
             setting: Setting::Inductive,
             direction: Direction::Forward,
-            extra_clusters: 0,
+            ..StudyCell::default()
         };
         let metrics = [("mse".to_string(), Some(0.5)), ("r2".to_string(), None)].into();
         let scores = RunScores { metrics, ..RunScores::default() };

@@ -229,9 +229,9 @@ impl Results {
         }
         let mut runs: Vec<RunRecord> = self.runs.iter().map(rounded).collect();
         runs.sort_by_cached_key(|r| {
-            let StudyCell { groups, pairs, setting, direction, extra_clusters } = r.cell;
+            let StudyCell { groups, pairs, setting, direction, extra_clusters, clusters } = r.cell;
             let direction = direction == Direction::Reverse;
-            (direction, setting, extra_clusters, groups, pairs, r.run, r.method.clone())
+            (direction, setting, extra_clusters, clusters, groups, pairs, r.run, r.method.clone())
         });
         let content = |sink: &mut bridged_io::Sink<'_>| {
             let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
@@ -315,7 +315,7 @@ mod tests {
     fn run(study: &Experiment, version: &str) -> RunRecord {
         RunRecord {
             data: "d".into(),
-            cell: study.cells()[0],
+            cell: study.cells(3)[0],
             run: 0,
             seed: 1,
             method: "knn".into(),

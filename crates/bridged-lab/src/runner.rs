@@ -4,6 +4,7 @@
 //! method are its own. A run that is in the log already is not repeated; what is killed loses
 //! the runs in flight and nothing else.
 
+use crate::confidence::{CAME_TRUE, CLAIMED, SaidOfItself};
 use crate::contender::Contender;
 use crate::memory::{peak_of, start_counting};
 use crate::progress::Progress;
@@ -11,12 +12,12 @@ use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_name
 use crate::tune::Tuned;
 use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
 use bridged::metrics::{
-    self, Contingency, LabelledRows, Links, MetricError, Predictions, Score, ScoredRows, Texts,
+    self, Contingency, LabelledRows, Links, MetricError, Predictions, Retrieved, Score, ScoredRows,
+    Texts,
 };
 use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
 use bridged::{Matrix, Seed, Watch};
 use bridged_math::distance::squared_distance;
-use bridged_math::neighbors::Neighbors;
 use cpu_time::ThreadTime;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -67,7 +68,7 @@ impl<'a> Runner<'a> {
         });
         let contenders = contenders.collect::<Result<_, LabError>>()?;
         let runner = Self { study, data, groups, contenders };
-        for cell in study.cells() {
+        for cell in runner.cells() {
             // Whatever is too small is said before anything runs.
             for run in 0..study.seeds {
                 let seed = runner.seed(cell, run);
@@ -75,6 +76,11 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(runner)
+    }
+
+    /// Every cell of the study.
+    pub fn cells(&self) -> Vec<StudyCell> {
+        self.study.cells(self.groups.len())
     }
 
     /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
@@ -86,7 +92,7 @@ impl<'a> Runner<'a> {
 
     /// The first draw of the middle cell, in two dimensions.
     pub fn spaces(&self) -> Result<Option<Spaces>, LabError> {
-        let cells = self.study.cells();
+        let cells = self.cells();
         let same =
             |c: &&StudyCell| c.direction == cells[0].direction && c.setting == cells[0].setting;
         let alike: Vec<&StudyCell> = cells.iter().filter(same).collect();
@@ -128,7 +134,7 @@ impl<'a> Runner<'a> {
     /// What is left to do; the largest draws first, so that none of them is left over at the end.
     fn jobs(&self, log: &RunLog) -> Vec<Job> {
         let mut jobs = Vec::new();
-        for cell in self.study.cells() {
+        for cell in self.cells() {
             for run in 0..self.study.seeds {
                 let missing = |m: &usize| {
                     let method = self.contenders[*m].0.clone();
@@ -157,10 +163,17 @@ impl<'a> Runner<'a> {
                 Direction::Reverse => &tuning.reverse,
             };
             let seed = self.seed(job.cell, job.run);
-            let outcome = match self.score(contender, job.cell, &draw, seed.child(name), progress) {
-                Ok(scores) => Outcome::Scores(Box::new(scores)),
-                Err(MethodError::Cancelled(cancelled)) => return Err(cancelled.into()),
-                Err(error) => Outcome::Failed(error.to_string()),
+            let outcome = match contender.told(job.cell.k()) {
+                None => {
+                    Outcome::Failed(format!("{name} needs the number of clusters, which is hidden"))
+                }
+                Some(told) => {
+                    match self.score(&told, job.cell, &draw, seed.child(name), progress) {
+                        Ok(scores) => Outcome::Scores(Box::new(scores)),
+                        Err(MethodError::Cancelled(cancelled)) => return Err(cancelled.into()),
+                        Err(error) => Outcome::Failed(error.to_string()),
+                    }
+                }
             };
             log.add(&RunRecord {
                 data: self.data.name.clone(),
@@ -184,15 +197,15 @@ impl<'a> Runner<'a> {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<RunScores, MethodError> {
-        let k = cell.groups.saturating_add_signed(cell.extra_clusters as isize).max(1);
-        let contender = contender.with_k(k);
         let start = ThreadTime::now();
-        let (fitted, peak_bytes) = peak_of(|| fit(&contender, draw, seed, watch));
+        let (fitted, peak_bytes) = peak_of(|| fit(contender, draw, seed, watch));
         let fitted = fitted?;
         let fit_seconds = start.elapsed().as_secs_f64();
         let start = ThreadTime::now();
         let predicted = draw.predict(fitted.predictor())?;
         let predict_seconds = start.elapsed().as_secs_f64();
+
+        let retrieved = draw.retrieve(fitted.predictor(), &predicted)?;
 
         let mean = draw.constant();
         let truth = self.truth(&mean, cell, draw);
@@ -208,29 +221,49 @@ impl<'a> Runner<'a> {
             fit_seconds,
             predict_seconds,
             peak_bytes,
-            metrics: self.prediction_metrics(&predicted, cell, draw).map_err(core)?,
+            metrics: self
+                .prediction_metrics(&predicted, &retrieved, fitted.model(), cell, draw)
+                .map_err(core)?,
         })
     }
 
-    /// Every metric of the predicted values, and of the texts that they retrieve.
+    /// Every metric of the predicted values, of the rows that were retrieved, and of what a model
+    /// says of its predictions.
     fn prediction_metrics(
         &self,
         predicted: &Matrix,
+        retrieved: &[u32],
+        model: Option<&BridgedModel>,
         cell: StudyCell,
         draw: &Draw,
     ) -> Result<BTreeMap<String, Option<f64>>, MetricError> {
         let truth = self.truth(predicted, cell, draw);
         let predictions = Predictions::new(predicted.view(), truth.view(), ScoredRows::All)?;
-        let texts = self.retrieve(predicted, cell, draw);
+        let texts = self.texts(retrieved, cell, draw);
         let texts = texts.as_ref().map(|(retrieved, references)| Texts { retrieved, references });
+        let group = |&row: &usize| self.data.groups[row];
+        let groups: Vec<u32> =
+            retrieved.iter().map(|&at| group(&draw.y_rows[at as usize])).collect();
+        let true_groups: Vec<u32> = draw.test_rows.iter().map(group).collect();
+        let rows = Retrieved { found: &groups, truth: &true_groups };
+        let said = model.and_then(|model| SaidOfItself::by(model, draw, &truth));
         let mut found = BTreeMap::new();
         for scorer in metrics::ALL {
-            let value = match (scorer.score, &texts) {
-                (Score::Values(score), _) => score(&predictions),
-                (Score::Texts(score), Some(texts)) => Some(score(texts)?),
-                (Score::Texts(_), None) | (Score::Labels(_) | Score::Links(_), _) => continue,
+            let value = match (scorer.score, &texts, &said) {
+                (Score::Values(score), ..) => score(&predictions),
+                (Score::Texts(score), Some(texts), _) => Some(score(texts)?),
+                (Score::Retrieved(score), ..) => score(&rows),
+                (Score::Confidence(score), _, Some(said)) => match score(&said.confidence()) {
+                    Some(value) => Some(value),
+                    None => continue,
+                },
+                _ => continue,
             };
             found.insert(scorer.name.to_string(), value);
+        }
+        if let Some((claimed, came_true)) = said.as_ref().and_then(SaidOfItself::means) {
+            found.insert(CLAIMED.to_string(), Some(claimed));
+            found.insert(CAME_TRUE.to_string(), Some(came_true));
         }
         Ok(found)
     }
@@ -247,20 +280,19 @@ impl<'a> Runner<'a> {
         to.select(rows.collect::<Vec<_>>())
     }
 
-    /// The texts of the output pool that are nearest to the predictions, each with the texts that it
-    /// is compared with: the row's own, or all of its entity. None where outputs have no texts.
-    fn retrieve(
+    /// The texts of the rows that were retrieved, each with the texts that it is compared with: the
+    /// row's own, or all of its entity. None where outputs have no texts.
+    fn texts(
         &self,
-        predicted: &Matrix,
+        retrieved: &[u32],
         cell: StudyCell,
         draw: &Draw,
     ) -> Option<(Vec<&str>, Vec<Vec<&str>>)> {
         let (Some(texts), Direction::Forward) = (&self.data.texts, cell.direction) else {
             return None;
         };
-        let nearest = Neighbors::new(draw.y.view()).nearest(predicted.view(), 1);
         let retrieved =
-            nearest.rows.iter().map(|&at| texts[draw.y_rows[at as usize]].as_str()).collect();
+            retrieved.iter().map(|&at| texts[draw.y_rows[at as usize]].as_str()).collect();
         let references = draw
             .test_rows
             .iter()
@@ -300,7 +332,7 @@ impl<'a> Runner<'a> {
             let values = match scorer.score {
                 Score::Labels(score) => tables.iter().map(score).collect(),
                 Score::Links(score) => vec![score(&links)],
-                Score::Values(_) | Score::Texts(_) => Vec::new(),
+                _ => Vec::new(),
             };
             found.extend(recorded_names(scorer).into_iter().zip(values));
         }

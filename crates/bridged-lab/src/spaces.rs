@@ -101,7 +101,7 @@ mod tests {
             pairs: 3,
             setting: Setting::Inductive,
             direction: Direction::Forward,
-            extra_clusters: 0,
+            ..StudyCell::default()
         };
         let protocol = Protocol { rows_per_group: 600, ..Protocol::default() };
         let draw = protocol.draw(&data, &[0, 1, 2], cell, Seed(3)).unwrap();

@@ -131,7 +131,7 @@ pub fn draws(
 ) -> Result<Vec<Draw>, LabError> {
     let groups = data.split_groups(Seed(study.seed)).tuning;
     let mut cells: Vec<StudyCell> =
-        study.cells().into_iter().filter(|c| c.direction == direction).collect();
+        study.cells(groups.len()).into_iter().filter(|c| c.direction == direction).collect();
     // As many groups as there are to search on, where the study has more.
     cells.iter_mut().for_each(|c| c.groups = c.groups.min(groups.len()));
     let seed = Seed(study.seed).child("tune");
@@ -261,10 +261,12 @@ mod tests {
             directions: vec![Direction::Forward, Direction::Reverse],
             methods: vec!["knn".into()],
             extra_clusters: vec![0],
+            clusters: vec![Default::default()],
             truth: Default::default(),
             tuned: None,
             protocol: Protocol::default(),
             slow: None,
+            many_pairs: None,
             parameters: Default::default(),
         }
     }

@@ -11,10 +11,11 @@ use bridged_math::Seed;
 use serde::{Deserialize, Serialize};
 
 /// Which side is predicted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// y from x.
+    #[default]
     Forward,
     /// x from y.
     Reverse,

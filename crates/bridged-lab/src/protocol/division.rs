@@ -44,6 +44,9 @@ impl Protocol {
         seed: Seed,
     ) -> Result<Vec<Division>, LabError> {
         self.check(cell)?;
+        if self.sizes == Sizes::Natural {
+            return Ok(vec![self.divide_naturally(data, allowed, cell, seed)?]);
+        }
         let sizes: Vec<usize> = (1..=cell.groups).map(|t| self.size(t)).collect();
         let paired = self.pairs_a_group(&sizes, cell.pairs, &mut seed.child("pairs").rng());
         let plan: Vec<Parts> =
@@ -55,6 +58,7 @@ impl Protocol {
     fn size(&self, t: usize) -> usize {
         match self.sizes {
             Sizes::Equal => self.rows_per_group,
+            Sizes::Natural => unreachable!("natural sizes are divided as a whole"),
             Sizes::Zipf => (self.rows_per_group as f64 / t as f64).round().max(1.0) as usize,
         }
     }
@@ -146,7 +150,7 @@ impl Protocol {
         Ok(chosen)
     }
 
-    fn entity(&self, data: &Dataset, row: usize) -> Option<u32> {
+    pub(super) fn entity(&self, data: &Dataset, row: usize) -> Option<u32> {
         let entities = data.entities.as_ref().filter(|_| self.split_by == SplitBy::Entity);
         entities.map(|e| e[row])
     }

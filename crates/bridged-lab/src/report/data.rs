@@ -156,6 +156,7 @@ fn difference(main: &Experiment, other: &Experiment) -> (String, Difference) {
         words.push(match q.sizes {
             Sizes::Zipf => "Zipf group sizes".to_string(),
             Sizes::Equal => "equal group sizes".to_string(),
+            Sizes::Natural => "natural group sizes".to_string(),
         });
     }
     if p.wrong_pairs != q.wrong_pairs {

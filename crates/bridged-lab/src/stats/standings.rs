@@ -7,8 +7,8 @@
 
 use super::wins::{Interval, bootstrap, win_shares};
 use super::{friedman, holm, wilcoxon};
-use crate::StudyCell;
 use crate::record::{Outcome, RunRecord};
+use crate::{Clusters, StudyCell};
 use bridged::Seed;
 use std::collections::HashMap;
 
@@ -114,10 +114,10 @@ pub fn standings(runs: &[&RunRecord], first: &str) -> Option<Standings> {
     })
 }
 
-fn order(cell: StudyCell) -> (bool, bool, usize, usize, i64) {
-    let StudyCell { groups, pairs, setting, direction, extra_clusters } = cell;
+fn order(cell: StudyCell) -> (bool, bool, usize, usize, i64, Clusters) {
+    let StudyCell { groups, pairs, setting, direction, extra_clusters, clusters } = cell;
     let reverse = direction == bridged::Direction::Reverse;
-    (reverse, setting == crate::Setting::Inductive, groups, pairs, extra_clusters)
+    (reverse, setting == crate::Setting::Inductive, groups, pairs, extra_clusters, clusters)
 }
 
 /// Error ÷ that of the mean of y; infinite where a run failed.
@@ -141,7 +141,7 @@ mod tests {
             pairs: 1,
             setting: Setting::Inductive,
             direction: Direction::Forward,
-            extra_clusters: 0,
+            ..StudyCell::default()
         };
         let outcome = if mse.is_finite() {
             let metrics = [("mse".to_string(), Some(mse))].into();

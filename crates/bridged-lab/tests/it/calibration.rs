@@ -24,7 +24,7 @@ fn fits(data: &Dataset, protocol: &Protocol, direction: Direction) -> Vec<(Bridg
         pairs: 4,
         setting: Setting::Inductive,
         direction,
-        extra_clusters: 0,
+        ..StudyCell::default()
     };
     let groups: Vec<u32> = (0..data.group_names.len() as u32).collect();
     let Some(Contender::Bridged(method)) = Contender::named("bridged-posterior") else {

@@ -7,6 +7,8 @@
 //! |---|---|---|
 //! | [`Predictions`]: predicted and true outputs | MSE, MAE, R² | [`regression()`] |
 //! | [`Texts`]: retrieved texts and their references | BLEU | |
+//! | [`Retrieved`]: classes of retrieved rows and of true ones | right group | |
+//! | [`Confidence`]: what predictions say of themselves, and what came true | calibration error, coverage | |
 //! | [`Contingency`]: clusters and latent classes of one side | AMI, NMI, ARI, mis-clustering rate ε | |
 //! | [`Links`]: clusters and classes of both sides, and the bridge | bridging accuracy, mis-bridging rate ε_B | [`bridging()`] |
 //!
@@ -18,6 +20,7 @@ pub mod ami;
 pub mod ari;
 pub mod bleu;
 pub mod bridging;
+pub mod calibration;
 pub mod contingency;
 pub mod mae;
 pub mod misbridging;
@@ -26,12 +29,14 @@ pub mod mse;
 pub mod nmi;
 pub mod r2;
 pub mod regression;
+pub mod right_group;
 mod scorer;
 
 pub use ami::ami;
 pub use ari::ari;
 pub use bleu::bleu;
 pub use bridging::{Bridging, LabelledRows, bridging};
+pub use calibration::{Claim, Confidence};
 pub use contingency::Contingency;
 pub use mae::mae;
 pub use misclustering::{Matching, misclustering};
@@ -39,6 +44,7 @@ pub use mse::mse;
 pub use nmi::nmi;
 pub use r2::r2;
 pub use regression::{Regression, ScoredRows, regression};
+pub use right_group::Retrieved;
 pub use scorer::{Better, Links, Predictions, Score, Scorer, Texts};
 
 use thiserror::Error;
@@ -49,6 +55,10 @@ pub const ALL: &[Scorer] = &[
     mae::SCORER,
     r2::SCORER,
     bleu::SCORER,
+    right_group::SCORER,
+    calibration::ECE,
+    calibration::COVERAGE_80,
+    calibration::COVERAGE_90,
     ami::SCORER,
     nmi::SCORER,
     ari::SCORER,

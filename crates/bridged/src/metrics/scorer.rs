@@ -1,6 +1,8 @@
 //! What a metric is: a name, a direction, and a function of what it is computed from.
 
-use super::{Bridging, Contingency, LabelledRows, MetricError, Regression, ScoredRows};
+use super::{
+    Bridging, Confidence, Contingency, LabelledRows, MetricError, Regression, Retrieved, ScoredRows,
+};
 use super::{bridging, regression};
 use bridged_math::MatrixRef;
 
@@ -20,12 +22,14 @@ pub struct Scorer {
 }
 
 /// Which of two scores is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Better {
     /// The smaller one.
     Lower,
     /// The larger one.
     Higher,
+    /// The one that is nearer to this.
+    Near(f64),
 }
 
 /// A metric as a function of what it needs.
@@ -35,6 +39,10 @@ pub enum Score {
     Values(fn(&Predictions<'_>) -> Option<f64>),
     /// Of retrieved texts and their references.
     Texts(fn(&Texts<'_>) -> Result<f64, MetricError>),
+    /// Of the classes of retrieved rows; `None` where none was retrieved.
+    Retrieved(fn(&Retrieved<'_>) -> Option<f64>),
+    /// Of what predictions say of themselves; `None` of those that say nothing.
+    Confidence(fn(&Confidence<'_>) -> Option<f64>),
     /// Of the clusters and latent classes of one side.
     Labels(fn(&Contingency) -> f64),
     /// Of a bridge between the clusters of both sides.
@@ -101,7 +109,7 @@ impl<'a> Links<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::ALL;
+    use crate::metrics::{ALL, Claim};
     use bridged_math::Matrix;
 
     /// Every metric on the same small case, right or partly wrong.
@@ -124,7 +132,18 @@ mod tests {
         let side = LabelledRows { labels: &classes, classes: &classes };
         let bridge = [Some(0), Some(1), Some(if right { 2 } else { 0 })];
         let links = Links::new(side, side, &bridge).unwrap();
+        let found = if right { classes } else { [0, 1, 1, 1, 2, 0] };
+        let retrieved = Retrieved { found: &found, truth: &classes };
+        let claim = |at: usize| Claim { probability: 0.8, came_true: right && at % 5 > 0 };
+        let claims: Vec<Claim> = (0..20).map(claim).collect();
+        let balls = |outside: usize| -> Vec<bool> {
+            (0..20).map(|at| at >= if right { outside } else { 2 * outside }).collect()
+        };
+        let (balls_80, balls_90) = (balls(4), balls(2));
+        let confidence = Confidence { claims: &claims, balls_80: &balls_80, balls_90: &balls_90 };
         let score = |scorer: &Scorer| match scorer.score {
+            Score::Retrieved(score) => score(&retrieved).unwrap(),
+            Score::Confidence(score) => score(&confidence).unwrap(),
             Score::Values(score) => score(&predictions).unwrap(),
             Score::Texts(score) => score(&texts).unwrap(),
             Score::Labels(score) => score(&table),
@@ -139,6 +158,7 @@ mod tests {
             let better = match scorer.better {
                 Better::Lower => right < wrong,
                 Better::Higher => right > wrong,
+                Better::Near(best) => (right - best).abs() < (wrong - best).abs(),
             };
             assert!(better, "{}: {right} and {wrong}", scorer.name);
         }
