@@ -4,7 +4,7 @@ use bridged::synth::{Mixture, Pairs, Sizes};
 use bridged::{Event, Seed, Silent, Watch};
 use bridged_lab::record::{self, Outcome, RunKey, RunLog, RunRecord};
 use bridged_lab::tune::{self, Tuned};
-use bridged_lab::{Dataset, Experiment, LabError, Runner, Setting};
+use bridged_lab::{Clusters, Dataset, Experiment, LabError, Runner, Setting};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -127,6 +127,60 @@ fn the_bridge_beats_the_mean_where_groups_are_clear_and_its_clusters_are_scored(
         }
     }
     assert!(better >= 14, "{better} of 16");
+}
+
+const NATURAL: &str = "settings = [\"inductive\"]\n[protocol]\nsizes = \"natural\"\npairing = \"iid\"\n\
+                       output_share = 0.5";
+
+#[test]
+fn in_natural_sizes_what_is_told_about_the_count_changes_the_bridge_and_nothing_is_run_twice() {
+    let data = data();
+    let directory = tempfile::tempdir().unwrap();
+    let study = study(&format!("clusters = [\"known\", \"hidden\", \"double\"]\n{NATURAL}"));
+    let runs = run(&study, &data, &directory.path().join("runs.jsonl"), 2);
+    // 2 directions × 2 seeds, of the bridge thrice and of the others once.
+    assert_eq!(runs.len(), 4 * (3 + 3));
+    let seeds: HashSet<u64> = runs.iter().map(|r| r.seed).collect();
+    assert_eq!(seeds.len(), 4, "the draw is the same whatever is told");
+    for run in &runs {
+        assert_eq!((run.cell.groups, run.cell.pairs), (10, 1));
+        match (&run.outcome, run.cell.clusters) {
+            (Outcome::Failed(why), Clusters::Hidden) => {
+                assert_eq!(why, "bridged needs the number of clusters, which is hidden");
+            }
+            (Outcome::Scores(scores), _) => {
+                let right = scores.metric("right_group").unwrap();
+                assert!((0.0..=1.0).contains(&right), "{right}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_method_that_needs_more_pairs_is_left_out_of_the_cell_alone() {
+    let data = data();
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!("directions = [\"forward\"]\n{NATURAL}");
+    let mut study = study(&text);
+    study.pairs = vec![1, 20];
+    study.methods = vec!["cca".into(), "bridged-default".into()];
+    let runs = run(&study, &data, &directory.path().join("runs.jsonl"), 2);
+    for run in &runs {
+        let few = run.method == "cca" && run.cell.pairs == 1;
+        match &run.outcome {
+            Outcome::Failed(why) => {
+                assert!(few && why.starts_with("cca needs at least"), "{run:?}");
+            }
+            Outcome::Scores(scores) => {
+                let said = ["ece", "claimed", "came_true"].map(|name| scores.metric(name));
+                assert_eq!(said.iter().all(Option::is_some), run.method == "bridged-default");
+                // Twenty pairs promise a level of .9, one does not.
+                let ball = scores.metric("coverage_90").is_some();
+                assert_eq!(ball, run.method == "bridged-default" && run.cell.pairs == 20);
+            }
+        }
+    }
 }
 
 #[test]
