@@ -3,7 +3,8 @@
 # the target directory. Needs Rust, Python 3.10 or later with venv, and a package index for pip.
 #
 #   ./test.sh          what must hold before a change lands
-#   ./test.sh --slow   the same, and then the tests that take minutes: `#[ignore = "slow: …"]`
+#   ./test.sh --slow   the same, then the tests that take minutes (`#[ignore = "slow: …"]`), the sanitizers and ten
+#                      seconds of every fuzz target: an hour and a half on two cores when cold
 set -euo pipefail
 cd "$(dirname "$0")"
 slow=false
@@ -47,4 +48,6 @@ BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest
 if "$slow"; then
     # Not the examples in the docs: what is ignored there is not meant to be run.
     cargo test --locked --tests -- --ignored
+    tools/sanitize.sh
+    tools/fuzz.sh 10
 fi
