@@ -85,7 +85,7 @@ fn means(data: &ReportData, parts: &[Part<'_>], setting: Setting) -> Option<Figu
             Some(i) => {
                 let runs = part.of(method).count();
                 let tip = format!("95 %: {}, {runs} runs", range(i));
-                TableCell::number(format!("{:.3}", i.value)).strong(i.value == *best).tip(tip)
+                TableCell::number(format!("{:.3}", i.value)).best(i.value == *best).tip(tip)
             }
         }));
         table.row(row);
