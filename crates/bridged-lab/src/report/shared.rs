@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug)]
 pub struct Shared {
     pub methods: Vec<&'static str>,
+    /// How many data sets the draws are of.
+    pub sets: usize,
     pub cells: Vec<Cell>,
 }
 
@@ -32,6 +34,8 @@ pub struct Comparison {
     pub with_slow: Option<Shared>,
     /// Methods that some data set lacks.
     pub left_out: Vec<&'static str>,
+    /// Data sets that are left out, because they lack methods that most others have.
+    pub lacking: Vec<String>,
 }
 
 impl Comparison {
@@ -46,6 +50,18 @@ impl Comparison {
                 counts
             })
             .collect();
+        // Where most data sets have every method, the few that do not are left out; otherwise the methods are.
+        let methods = data.methods();
+        let whole = |counts: &HashMap<&str, usize>| methods.iter().all(|m| counts.contains_key(m));
+        let complete = of_sets.iter().filter(|counts| whole(counts)).count();
+        let some_lack = 2 * complete > of_sets.len() && complete < of_sets.len();
+        let (sets, of_sets): (Vec<usize>, Vec<_>) = of_sets
+            .into_iter()
+            .enumerate()
+            .filter(|(_, counts)| !some_lack || whole(counts))
+            .unzip();
+        let names = data.sets.iter().map(|s| s.data.clone()).enumerate();
+        let lacking = names.filter(|(at, _)| !sets.contains(at)).map(|(_, name)| name).collect();
         let (everywhere, left_out): (Vec<_>, Vec<_>) = data
             .methods()
             .into_iter()
@@ -53,12 +69,12 @@ impl Comparison {
         let most: usize = of_sets.iter().map(|c| c.values().max().copied().unwrap_or(0)).sum();
         let runs = |m: &str| of_sets.iter().filter_map(|c| c.get(m)).sum::<usize>();
         let quick: Vec<&str> = everywhere.iter().copied().filter(|m| runs(m) == most).collect();
-        let all = Shared::of(data, &everywhere);
+        let all = Shared::of(data, &sets, &everywhere);
         // One method that ran on more draws than all others is no comparison.
         if quick.len() == everywhere.len() || 2 * quick.len() < everywhere.len() {
-            return Self { main: all, with_slow: None, left_out };
+            return Self { main: all, with_slow: None, left_out, lacking };
         }
-        Self { main: Shared::of(data, &quick), with_slow: all, left_out }
+        Self { main: Shared::of(data, &sets, &quick), with_slow: all, left_out, lacking }
     }
 }
 
@@ -68,13 +84,13 @@ fn usual(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
 }
 
 impl Shared {
-    /// None where no draw has them all.
-    fn of(data: &ReportData, methods: &[&'static str]) -> Option<Self> {
+    /// The methods on the draws of these data sets; none where no draw has them all.
+    fn of(data: &ReportData, sets: &[usize], methods: &[&'static str]) -> Option<Self> {
         let place: HashMap<&str, usize> =
             methods.iter().enumerate().map(|(i, m)| (*m, i)).collect();
         let mut draws: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
-        for (set, results) in data.sets.iter().map(|set| &set.main).enumerate() {
-            for run in usual(&results.runs) {
+        for &set in sets {
+            for run in usual(&data.sets[set].main.runs) {
                 let Some(&m) = place.get(run.method.as_str()) else { continue };
                 let c = run.cell;
                 let kind = (c.direction == Direction::Reverse, c.setting == Setting::Inductive);
@@ -92,7 +108,7 @@ impl Shared {
         }
         let cells: Vec<Cell> =
             cells.into_iter().map(|((_, _, _, pairs), rows)| Cell { pairs, rows }).collect();
-        (!cells.is_empty()).then(|| Self { methods: methods.to_vec(), cells })
+        (!cells.is_empty()).then(|| Self { methods: methods.to_vec(), sets: sets.len(), cells })
     }
 
     fn rows(&self) -> impl Iterator<Item = &Vec<f64>> {

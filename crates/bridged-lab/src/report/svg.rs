@@ -73,18 +73,6 @@ impl Svg {
         );
     }
 
-    /// A faint area in a colour.
-    pub fn area(&mut self, points: &[(f64, f64)], colour: Colour) {
-        let points: Vec<String> =
-            points.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
-        let _ = write!(
-            self.body,
-            "<polygon class=\"band\" style=\"fill:{}\" points=\"{}\"/>",
-            colour.css(),
-            points.join(" ")
-        );
-    }
-
     /// A filled rectangle.
     pub fn rect(&mut self, corner: (f64, f64), size: (f64, f64), fill: &str, about: &str) {
         let (x, y, w, h) = (at(corner.0), at(corner.1), at(size.0), at(size.1));
@@ -226,6 +214,12 @@ impl Axis {
         best
     }
 
+    /// These values as ticks, such as the numbers of pairs of a study; round ones where there is no room for them.
+    pub fn ticks_at(&self, values: &[f64]) -> Vec<(f64, String)> {
+        let ticks: Vec<(f64, String)> = values.iter().map(|v| (*v, tick(*v))).collect();
+        if self.has_room(&ticks) { ticks } else { self.ticks() }
+    }
+
     /// Whether the labels of these ticks do not touch.
     fn has_room(&self, ticks: &[(f64, String)]) -> bool {
         // Digits of 10 pixels are 6 wide; lines going up need the height of one only.
@@ -323,6 +317,17 @@ mod tests {
                 assert_eq!(apart, labels, "no label twice");
             }
         }
+    }
+
+    #[test]
+    fn ticks_stand_at_the_values_of_a_study_where_there_is_room() {
+        let values = [1.0, 3.0, 4.0];
+        let at = |width: f64| -> Vec<String> {
+            let axis = Axis::log(values, 0.0, width);
+            axis.ticks_at(&values).into_iter().map(|t| t.1).collect()
+        };
+        assert_eq!(at(300.0), ["1", "3", "4"]);
+        assert_ne!(at(30.0), ["1", "3", "4"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! One line per method over a logarithmic axis, with faint bands for 95 % intervals.
+//! One line per method over a logarithmic axis, with 95 % intervals at their points.
 //!
 //! Lines that stand out are named at their right ends; the others are grey, and a pointer over them tells who they are.
 //! So the chart can be read with two methods and with thirty.
 
 use super::dots::Scale;
-use super::{bottom_axis, left_axis};
+use super::{bottom_axis_at, left_axis};
 use crate::report::page::{Colour, digits};
 use crate::report::svg::{Axis, Svg};
 use crate::stats::Interval;
@@ -38,6 +38,8 @@ const NAMES: f64 = RIGHT + 10.0;
 const ROOM: f64 = 160.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 250.0;
+/// Between the intervals of two lines.
+const STEP_ASIDE: f64 = 3.0;
 /// Between the names of two lines.
 const LINE_HEIGHT: f64 = 13.0;
 
@@ -61,17 +63,20 @@ pub fn curves(curves: &[Curve], about: &Curves<'_>) -> String {
     let &Curves { across: x_name, up: y_name, scale, line, label } = about;
     let factor = if scale == Scale::Share { 100.0 } else { 1.0 };
     let all = || curves.iter().flat_map(|c| &c.points);
-    let across = Axis::log(all().map(|p| p.0), LEFT, RIGHT);
-    // Bands are drawn for lines that stand out alone, so only theirs must fit.
-    let bands = curves.iter().filter(|c| c.colour != Colour::Other).flat_map(|c| &c.points);
-    let ends = bands.flat_map(|p| [p.1.low, p.1.high]).chain(all().map(|p| p.1.value));
+    let mut places: Vec<f64> = all().map(|p| p.0).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let across = Axis::log(places.iter().copied(), LEFT, RIGHT);
+    // Intervals are drawn for lines that stand out alone, so only theirs must fit.
+    let ranges = curves.iter().filter(|c| c.colour != Colour::Other).flat_map(|c| &c.points);
+    let ends = ranges.flat_map(|p| [p.1.low, p.1.high]).chain(all().map(|p| p.1.value));
     let values: Vec<f64> = ends.chain(line).map(|v| factor * v).collect();
     let up = match scale {
         Scale::Log => Axis::log(values, BOTTOM, TOP),
         Scale::Linear | Scale::Share => Axis::linear(values, BOTTOM, TOP),
     };
     let mut svg = Svg::new(NAMES + ROOM, BOTTOM + 34.0);
-    bottom_axis(&mut svg, &across, TOP, BOTTOM, x_name);
+    bottom_axis_at(&mut svg, &across, across.ticks_at(&places), (TOP, BOTTOM), x_name);
     left_axis(&mut svg, &up, LEFT, RIGHT, y_name);
     if let Some(line) = line {
         let y = up.at(factor * line);
@@ -80,8 +85,14 @@ pub fn curves(curves: &[Curve], about: &Curves<'_>) -> String {
     // Grey lines lie below those that stand out.
     let mut order: Vec<&Curve> = curves.iter().filter(|c| !c.points.is_empty()).collect();
     order.sort_by_key(|c| c.colour != Colour::Other);
+    let shown = order.iter().filter(|c| c.colour != Colour::Other).count() as f64;
+    let mut beside = -(shown - 1.0) / 2.0;
     for curve in &order {
-        draw(&mut svg, curve, about, (&across, &up), factor);
+        // Lines that stand out step aside, so that their intervals do not cover each other.
+        let aside = if curve.colour == Colour::Other { 0.0 } else { STEP_ASIDE * beside };
+        let place = |x: f64, y: f64| (across.at(x) + aside, up.at(factor * y));
+        draw(&mut svg, curve, about, place, factor);
+        beside += if curve.colour == Colour::Other { 0.0 } else { 1.0 };
     }
     let mut names: Vec<(f64, &Curve)> = order
         .iter()
@@ -101,17 +112,10 @@ fn draw(
     svg: &mut Svg,
     curve: &Curve,
     about: &Curves<'_>,
-    (across, up): (&Axis, &Axis),
+    place: impl Fn(f64, f64) -> (f64, f64),
     factor: f64,
 ) {
-    let place = |x: f64, y: f64| (across.at(x), up.at(factor * y));
-    let known: Vec<&(f64, Interval)> = curve.points.iter().filter(|p| p.1.is_known()).collect();
     let grey = curve.colour == Colour::Other;
-    if !grey && known.len() > 1 {
-        let upper = known.iter().map(|p| place(p.0, p.1.high));
-        let lower = known.iter().rev().map(|p| place(p.0, p.1.low));
-        svg.area(&upper.chain(lower).collect::<Vec<_>>(), curve.colour);
-    }
     let points: Vec<(f64, f64)> = curve.points.iter().map(|p| place(p.0, p.1.value)).collect();
     svg.stroke(&points, curve.colour, if grey { "faint" } else { "line" }, &curve.name);
     for ((x, value), at) in curve.points.iter().zip(&points) {
@@ -120,16 +124,8 @@ fn draw(
             true => format!(" (95 %: {} to {})", said(value.low), said(value.high)),
             false => String::new(),
         };
-        let tip = format!(
-            "{}\n{} {}: {} {}{range}",
-            curve.name,
-            digits(*x),
-            about.across,
-            said(value.value),
-            about.up
-        );
-        // A line of one point has no band.
-        if value.is_known() && known.len() == 1 {
+        let tip = format!("{}\n{} at {x} {}{range}", curve.name, said(value.value), about.across);
+        if value.is_known() && !grey {
             let ends = [place(*x, value.low), place(*x, value.high)];
             svg.stroke(&ends, curve.colour, "whisker", &tip);
         }
@@ -174,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_of_twenty_lines_names_those_that_stand_out_and_has_bands() {
+    fn a_chart_of_twenty_lines_names_those_that_stand_out_and_has_intervals() {
         let value = |v: f64| Interval { value: v, low: 0.9 * v, high: 1.1 * v };
         let one = |i: usize| Curve {
             name: format!("method-{i}"),
@@ -185,7 +181,7 @@ mod tests {
         let about =
             Curves { across: "pairs", up: "error", scale: Scale::Log, line: Some(1.0), label: "l" };
         let svg = curves(&lines, &about);
-        assert_eq!(svg.matches("class=\"band\"").count(), 3);
+        assert_eq!(svg.matches("class=\"whisker\"").count(), 9, "three points on each of three");
         assert_eq!(svg.matches("class=\"name\"").count(), 3);
         assert_eq!(svg.matches("<polyline class=\"faint\"").count(), 17);
         assert!(!svg.contains("NaN"));

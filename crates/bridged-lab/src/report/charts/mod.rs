@@ -12,7 +12,18 @@ use super::svg::{Anchor, Axis, Svg};
 
 /// Draws the ticks of a horizontal axis with lines up to `top`, and its name below.
 fn bottom_axis(svg: &mut Svg, axis: &Axis, top: f64, bottom: f64, name: &str) {
-    for (value, text) in axis.ticks() {
+    bottom_axis_at(svg, axis, axis.ticks(), (top, bottom), name);
+}
+
+/// The same with these ticks.
+fn bottom_axis_at(
+    svg: &mut Svg,
+    axis: &Axis,
+    ticks: Vec<(f64, String)>,
+    (top, bottom): (f64, f64),
+    name: &str,
+) {
+    for (value, text) in ticks {
         let x = axis.at(value);
         svg.rule((x, top), (x, bottom), "grid");
         svg.text((x, bottom + 13.0), Anchor::Middle, "tick", &text);

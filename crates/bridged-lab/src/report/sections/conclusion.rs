@@ -80,6 +80,14 @@ impl<'a> Standings<'a> {
         self.shared.methods[m]
     }
 
+    /// The name in a sentence.
+    fn said(&self, m: usize) -> String {
+        match self.name(m) {
+            "mean" => "the constant (mean)".to_string(),
+            name => name.to_string(),
+        }
+    }
+
     /// The rivals, with the best of ours where `m` is a rival itself: what its wins are counted among.
     fn field(&self, m: usize) -> Vec<usize> {
         let all = 0..self.shared.methods.len();
@@ -94,7 +102,7 @@ impl<'a> Standings<'a> {
 
     /// Who has the smallest mean error.
     fn first(&self, data: &ReportData, slow: bool) -> String {
-        let name = self.name(self.best);
+        let name = self.said(self.best);
         let draws = count(self.shared.draws(), "draw");
         let Some(error) = self.shared.error(self.best) else {
             let methods = self.shared.methods.len();
@@ -103,14 +111,14 @@ impl<'a> Standings<'a> {
                 count(methods, "method")
             );
         };
-        let sets = match data.sets.len() {
-            1 => format!("of {}", data.sets[0].data),
-            n => format!("of {n} data sets"),
+        let sets = match (self.shared.sets, data.sets.len()) {
+            (1, 1) => format!("of {}", data.sets[0].data),
+            (n, _) => format!("of {}", count(n, "data set")),
         };
         let value = format!("{} of the constant's ({})", digits(error.value), interval(error));
         if self.rival.is_none() {
             return format!(
-                "{name} is the only method here; its mean error is {value}, over {draws} {sets}."
+                "The only method here, {name}, has a mean error of {value}, over {draws} {sets}."
             );
         }
         let among = match slow {
@@ -130,14 +138,16 @@ impl<'a> Standings<'a> {
             .map(|&m| self.name(m))
             .collect();
         let who = match equals.is_empty() {
-            true => format!("{name} has"),
-            false => format!("{name} shares with {}", list(&equals)),
+            true => name,
+            false => format!("{name}, equal to that of {}", list(&equals)),
         };
         let constant = match error.value >= 1.0 {
-            true => ": none of them beats the constant",
+            true => "; none of them beats the constant",
             false => "",
         };
-        format!("{who} the smallest mean error of {among}, {value}, over {draws} {sets}{constant}.")
+        format!(
+            "The smallest mean error of {among} is that of {who}: {value}, over {draws} {sets}{constant}."
+        )
     }
 
     /// The best and its rival on the same draws.
@@ -146,15 +156,12 @@ impl<'a> Standings<'a> {
             return "There is nothing to compare it with.".to_string();
         };
         let Some(error) = self.shared.error(rival) else {
-            return format!(
-                "No other method gave an error: {} failed on every draw.",
-                self.name(rival)
-            );
+            return format!("Its best rival, {}, failed on every draw.", self.said(rival));
         };
         let kind = match (is_ours(self.name(best)), is_ours(self.name(rival))) {
-            (true, false) => "its best rival",
-            (false, true) => "the best form of Bridged Clustering here",
-            _ => "the next",
+            (true, false) => "Its best rival",
+            (false, true) => "The best form of Bridged Clustering here",
+            _ => "The next",
         };
         let difference = self.shared.difference(best, rival);
         let chance = difference.is_some_and(|d| d.is_known() && d.low <= 0.0 && d.high >= 0.0);
@@ -167,7 +174,7 @@ impl<'a> Standings<'a> {
                 true => "; on the same draws their errors are equal".to_string(),
                 false => format!(
                     "; on the same draws {} is {words} by {} ({}){doubt}",
-                    self.name(best),
+                    self.said(best),
                     digits(d.value),
                     interval(d)
                 ),
@@ -183,12 +190,9 @@ impl<'a> Standings<'a> {
         let wins = self.wins(best).map_or(String::new(), |w| {
             format!(" and the smallest of all on {} ({})", percent(w.value), share(w))
         });
-        let name = self.name(rival);
-        format!(
-            "{name}, {kind}, has {} ({}){lower}{beats}{wins}.",
-            digits(error.value),
-            interval(error)
-        )
+        let name = self.said(rival);
+        let error = format!("{} ({})", digits(error.value), interval(error));
+        format!("{kind}, {name}, has {error}{lower}{beats}{wins}.")
     }
 
     /// What limits the claim.
@@ -200,7 +204,7 @@ impl<'a> Standings<'a> {
         if least < FEW {
             limits.push(format!("a cell has only {}", count(least, "draw")));
         }
-        if data.sets.len() == 1 {
+        if self.shared.sets == 1 {
             limits.push("all draws are of one data set".into());
         }
         limits.extend(failures(data));
@@ -223,6 +227,10 @@ impl<'a> Standings<'a> {
         }
         if !comparison.left_out.is_empty() {
             limits.push(format!("{} did not run on every data set", list(&comparison.left_out)));
+        }
+        if !comparison.lacking.is_empty() {
+            let names: Vec<&str> = comparison.lacking.iter().map(String::as_str).collect();
+            limits.push(format!("not all methods ran on {}, which is left out", list(&names)));
         }
         match limits.is_empty() {
             true => "Nothing here speaks against it, but draws of one data set share rows, so the intervals are a \
@@ -253,12 +261,15 @@ impl<'a> Standings<'a> {
         let most = (0..field.len())
             .filter(|at| field[*at] != self.best)
             .max_by_key(|at| (best[*at], usize::MAX - at))?;
+        let who = self.said(field[most]);
+        let who = match best[most] == total - own {
+            true => who,
+            false => format!("{rival}, most often {who} ({}),", best[most]),
+        };
         Some(format!(
-            "in {} of {total} cells (direction, setting, groups and pairs of a data set) {rival} has a smaller mean error, \
-             most often {} ({})",
-            total - own,
-            self.name(field[most]),
-            best[most]
+            "in {} of {total} cells (a cell is a direction, setting, number of groups and number of \
+             pairs of a data set) {who} has a smaller mean error",
+            total - own
         ))
     }
 
@@ -340,7 +351,8 @@ impl<'a> Standings<'a> {
         ];
         let caption = format!(
             "Standings of {which}: {}, the smallest mean error first. The constant is the mean of the output pool, the \
-             dashed line. Errors have Student's 95 % intervals over the draws of a cell, wins have Wilson's. A win is \
+             dashed line. Intervals are for new draws of the same data: Student's for errors, from the spread \
+             within cells, and Wilson's for wins. A win is \
              the smallest error of a draw; a form of Bridged Clustering is held against the rivals, a rival against the \
              other rivals and the best form.",
             count(self.shared.draws(), "draw")
@@ -400,7 +412,7 @@ impl<'a> Standings<'a> {
         };
         let panels =
             vec![("Mean error by the number of pairs".to_string(), curves(&lines, &about))];
-        let caption = "Mean error ÷ the constant's against the pairs a group, over the same draws. Bands are 95 % \
+        let caption = "Mean error ÷ the constant's against the pairs a group, over the same draws, with 95 % \
                        intervals. Named are the best form of Bridged Clustering, the shipped default, the paper's form \
                        and the three best rivals; the others are grey."
             .to_string();
@@ -451,5 +463,158 @@ fn list(names: &[&str]) -> String {
         [one] => (*one).to_string(),
         [some @ .., last] if names.len() <= 3 => format!("{} and {last}", some.join(", ")),
         _ => format!("{} and {} more", names[..3].join(", "), names.len() - 3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Outcome, RunRecord, RunScores};
+    use crate::report::data::DatasetResults;
+    use crate::{Experiment, Results, Setting, StudyCell};
+    use bridged::Direction;
+
+    /// A page about one data set with two cells: for each method its errors on the draws of both, a failure where the
+    /// error is infinite.
+    fn data(methods: &[(&str, &[f64])]) -> ReportData {
+        let run = |method: &str, at: usize, error: f64| RunRecord {
+            data: "d".into(),
+            cell: StudyCell {
+                groups: 3,
+                pairs: 1 + at % 2,
+                setting: Setting::Inductive,
+                direction: Direction::Forward,
+                extra_clusters: 0,
+            },
+            run: at / 2,
+            seed: 0,
+            method: method.into(),
+            version: "0".into(),
+            outcome: match error.is_finite() {
+                true => Outcome::Scores(Box::new(RunScores {
+                    metrics: [("mse".to_string(), Some(2.0 * error))].into(),
+                    mse_of_mean: 2.0,
+                    ..RunScores::default()
+                })),
+                false => Outcome::Failed("no".into()),
+            },
+        };
+        let runs = methods.iter().flat_map(|(method, errors)| {
+            errors.iter().enumerate().map(move |(at, e)| run(method, at, *e))
+        });
+        let study = Experiment::from_table("data = \"d.parquet\"".parse().unwrap()).unwrap();
+        let runs = runs.collect();
+        let main = Results { name: "s".into(), study, runs, spaces: None, made: None };
+        let set = DatasetResults { data: "d".into(), main, others: Vec::new() };
+        ReportData { sets: vec![set], command: String::new() }
+    }
+
+    fn sentences(methods: &[(&str, &[f64])]) -> [String; 3] {
+        let text = section(&data(methods)).unwrap().text;
+        let all: Vec<String> = text.split("\n\n").map(str::to_string).collect();
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        all.try_into().unwrap_or_else(|all| panic!("three sentences: {all:?}"))
+    }
+
+    const INF: f64 = f64::INFINITY;
+
+    #[test]
+    fn the_best_its_rival_and_the_limits_are_named() {
+        let [first, second, third] = sentences(&[
+            ("bridged-default", &[0.5, 0.6, 0.52, 0.61]),
+            ("knn", &[0.9, 0.5, 0.95, 0.52]),
+            ("mean", &[1.0; 4]),
+        ]);
+        assert!(
+            first.starts_with(
+                "The smallest mean error of 3 methods is that of bridged-default: 0.557 "
+            ),
+            "{first}"
+        );
+        assert!(first.ends_with("over 4 draws of d."), "{first}");
+        assert!(second.starts_with("Its best rival, knn, has 0.717 (95 %: "), "{second}");
+        assert!(second.contains("on the same draws bridged-default is lower by 0.160"), "{second}");
+        assert!(second.contains("on 50.0 % of them (95 %: 15.0 % to 85.0 %)"), "{second}");
+        assert!(
+            third.contains("in 1 of 2 cells") && third.contains("knn has a smaller"),
+            "{third}"
+        );
+        assert!(third.contains("a cell has only 2 draws"), "{third}");
+    }
+
+    #[test]
+    fn a_rival_that_is_best_is_said_to_be() {
+        let [first, second, third] =
+            sentences(&[("bridged", &[0.8, 0.8]), ("eot", &[0.4, 0.6]), ("knn", &[0.9, 0.9])]);
+        assert!(first.contains("is that of eot: 0.500"), "{first}");
+        assert!(
+            second.starts_with("The best form of Bridged Clustering here, bridged, has"),
+            "{second}"
+        );
+        assert!(third.contains("the shipped default, bridged-default, did not run"), "{third}");
+    }
+
+    #[test]
+    fn one_method_and_one_draw_claim_nothing() {
+        let [first, second, third] = sentences(&[("knn", &[0.7])]);
+        assert_eq!(
+            first,
+            "The only method here, knn, has a mean error of 0.700 of the constant's (one draw, no interval), \
+             over 1 draw of d."
+        );
+        assert_eq!(second, "There is nothing to compare it with.");
+        assert!(third.contains("a cell has only 1 draw;"), "{third}");
+    }
+
+    #[test]
+    fn ties_are_ties() {
+        let [first, second, _] = sentences(&[("knn", &[0.7, 0.8]), ("eot", &[0.7, 0.8])]);
+        assert!(first.contains("is that of knn, equal to that of eot: 0.750"), "{first}");
+        assert!(second.contains("their errors are equal") && second.contains("50.0 %"), "{second}");
+    }
+
+    #[test]
+    fn who_failed_is_not_best_by_the_draws_that_were_easy() {
+        let [first, _, third] =
+            sentences(&[("bridged", &[0.9, 0.9, 0.9, 0.9]), ("eot", &[0.1, INF, INF, INF])]);
+        assert!(first.contains("of those that never failed, is that of bridged: 0.900"), "{first}");
+        assert!(third.contains("3 of 8 runs failed (eot)"), "{third}");
+    }
+
+    #[test]
+    fn where_all_runs_failed_nothing_is_claimed() {
+        let methods: &[(&str, &[f64])] = &[("bridged", &[INF, INF]), ("eot", &[INF, INF])];
+        let section = section(&data(methods)).unwrap();
+        assert!(section.text.starts_with("There is no error to compare"), "{}", section.text);
+        assert!(section.figures.is_empty());
+    }
+
+    #[test]
+    fn where_none_beats_the_constant_it_says_so() {
+        let [first, second, _] = sentences(&[("bridged", &[1.2, 1.3]), ("mean", &[1.0, 1.0])]);
+        assert!(first.contains("is that of the constant (mean): 1.00"), "{first}");
+        assert!(first.ends_with("none of them beats the constant."), "{first}");
+        assert!(second.contains("the constant (mean) is lower by 0.250"), "{second}");
+    }
+
+    #[test]
+    fn methods_on_draws_of_their_own_are_not_compared() {
+        let mut data = data(&[("bridged", &[0.5, 0.6]), ("eot", &[0.1, 0.2])]);
+        data.sets[0].main.runs.iter_mut().filter(|r| r.method == "eot").for_each(|r| r.run += 7);
+        assert!(section(&data).unwrap().text.contains("nothing to conclude"));
+    }
+
+    #[test]
+    fn standings_are_sorted_by_mean_error_with_wins_beside_and_best_alone_bold() {
+        let methods: &[(&str, &[f64])] =
+            &[("bridged", &[0.8, 0.7]), ("knn", &[0.9, 0.9]), ("eot", &[0.5, 0.6])];
+        let section = section(&data(methods)).unwrap();
+        let Figure { panels, table, .. } = &section.figures[0];
+        let names: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
+        assert_eq!(names, ["eot", "bridged", "knn"]);
+        assert_eq!(panels.len(), 2, "errors and wins");
+        assert_eq!(table.rows[2][4].text, "0.0 % to 65.8 %", "0 of 2 is not never");
+        let bold = table.rows.iter().flatten().filter(|cell| cell.best).count();
+        assert_eq!(bold, 1);
     }
 }

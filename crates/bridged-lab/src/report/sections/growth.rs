@@ -44,8 +44,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
         }
         if !lines.is_empty() {
             let about = Curves {
-                across: "rows in both pools",
-                up: "seconds",
+                across: "rows in both pools, logarithmic",
+                up: "seconds, logarithmic",
                 scale: Scale::Log,
                 line: None,
                 label: &set.data,
