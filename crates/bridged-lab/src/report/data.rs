@@ -310,7 +310,8 @@ pub fn mean<'a>(
         }
     }
     let cells: Vec<Vec<f64>> = cells.into_values().collect();
-    mean_within(&cells)
+    let negative = cells.iter().flatten().any(|v| *v < 0.0);
+    mean_within(&cells).map(|i| if negative { i } else { i.not_negative() })
 }
 
 /// The mean of a share over runs, with Wilson's interval that counts every run once.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 const OPEN_ROWS: usize = 40;
 
 /// A text longer than this is broken into lines inside its cell.
-const LONG: usize = 40;
+const LONG: usize = 48;
 
 /// How to read marks, once for all tables.
 const KEY: &str = "In tables and charts, <b>bold</b> is the best of what is compared, and \

@@ -141,12 +141,13 @@ impl Shared {
 
     /// The mean error of a method; none where it failed on every draw.
     pub fn error(&self, m: usize) -> Option<Interval> {
-        Self::mean(self.cells.iter(), |row| row[m])
+        Self::mean(self.cells.iter(), |row| row[m]).map(Interval::not_negative)
     }
 
     /// The same over the draws with this many pairs.
     pub fn error_with(&self, m: usize, pairs: usize) -> Option<Interval> {
         Self::mean(self.cells.iter().filter(|c| c.pairs == pairs), |row| row[m])
+            .map(Interval::not_negative)
     }
 
     /// The numbers of pairs that there are.

@@ -33,6 +33,11 @@ impl Interval {
     pub fn is_known(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
+
+    /// The same for what cannot be negative, such as an error: Student's interval is symmetric and may reach below 0.
+    pub fn not_negative(self) -> Self {
+        Self { low: if self.low < 0.0 { 0.0 } else { self.low }, ..self }
+    }
 }
 
 /// Wilson's interval of `successes` in `n` draws; shared ones may be fractions. None without draws.

@@ -113,7 +113,7 @@ pub fn standings(runs: &[&RunRecord], first: &str) -> Option<Standings> {
             Standing {
                 method: methods[m].to_string(),
                 wins: wilson(wins[m], errors.len()).expect("there are draws: checked above"),
-                error: mean_within(&by_cell(m)),
+                error: mean_within(&by_cell(m)).map(Interval::not_negative),
                 rank: ranked.as_ref().map_or(1.0, |f| f.mean_ranks[m]),
                 failed: errors.iter().filter(|row| !row[m].is_finite()).count(),
                 p: (m > 0).then(|| test(m - 1)),

@@ -38,6 +38,8 @@ const NAMES: f64 = RIGHT + 10.0;
 const ROOM: f64 = 160.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 250.0;
+/// How many times the largest value of those that stand out is still shown of intervals and of grey lines.
+const BEYOND: f64 = 1.6;
 /// Between the intervals of two lines.
 const STEP_ASIDE: f64 = 3.0;
 /// Between the names of two lines.
@@ -67,14 +69,7 @@ pub fn curves(curves: &[Curve], about: &Curves<'_>) -> String {
     places.sort_by(f64::total_cmp);
     places.dedup();
     let across = Axis::log(places.iter().copied(), LEFT, RIGHT);
-    // Intervals are drawn for lines that stand out alone, so only theirs must fit.
-    let ranges = curves.iter().filter(|c| c.colour != Colour::Other).flat_map(|c| &c.points);
-    let ends = ranges.flat_map(|p| [p.1.low, p.1.high]).chain(all().map(|p| p.1.value));
-    let values: Vec<f64> = ends.chain(line).map(|v| factor * v).collect();
-    let up = match scale {
-        Scale::Log => Axis::log(values, BOTTOM, TOP),
-        Scale::Linear | Scale::Share => Axis::linear(values, BOTTOM, TOP),
-    };
+    let up = height(curves, about, factor);
     let mut svg = Svg::new(NAMES + ROOM, BOTTOM + 34.0);
     bottom_axis_at(&mut svg, &across, across.ticks_at(&places), (TOP, BOTTOM), x_name);
     left_axis(&mut svg, &up, LEFT, RIGHT, y_name);
@@ -106,6 +101,28 @@ pub fn curves(curves: &[Curve], about: &Curves<'_>) -> String {
         svg.coloured_text((NAMES, place + 3.5), curve.colour, &curve.name);
     }
     svg.finish(label)
+}
+
+/// The vertical axis: all of the lines that stand out, and of the grey ones what is not far above them; the rest is at
+/// the edge.
+fn height(curves: &[Curve], about: &Curves<'_>, factor: f64) -> Axis {
+    let of = |grey: bool| {
+        let lines = curves.iter().filter(move |c| (c.colour == Colour::Other) == grey);
+        lines.flat_map(|c| &c.points).map(|p| p.1)
+    };
+    let values: Vec<f64> = of(false).map(|i| i.value).collect();
+    let most = values.iter().copied().fold(f64::NAN, f64::max);
+    let least = values.iter().copied().fold(f64::NAN, f64::min);
+    let grey = of(true).map(|i| i.value).filter(|v| most.is_nan() || *v <= BEYOND * most);
+    let line = about.line.into_iter();
+    if about.scale == Scale::Log {
+        let ends = of(false).flat_map(|i| [i.low, i.high]).filter(|v| *v > 0.0);
+        let ends = ends.map(|v| v.clamp(least / BEYOND, most * BEYOND));
+        return Axis::log(ends.chain(values.iter().copied()).chain(grey).chain(line), BOTTOM, TOP);
+    }
+    let ends = of(false).flat_map(|i| [i.low, i.high]);
+    let all = ends.chain(values.iter().copied()).chain(grey).chain(line);
+    Axis::linear(all.map(|v| factor * v), BOTTOM, TOP)
 }
 
 fn draw(

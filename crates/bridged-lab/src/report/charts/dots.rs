@@ -1,6 +1,6 @@
 //! Estimates with their intervals, one row per item, several series per row.
 
-use super::bottom_axis;
+use super::{bottom_axis, near};
 use crate::report::page::{Colour, digits};
 use crate::report::svg::{Anchor, Axis, Svg};
 use crate::stats::Interval;
@@ -52,7 +52,11 @@ pub fn draw(rows: &[DotRow], about: &Dots<'_>) -> String {
     let ends = rows.iter().flat_map(|r| &r.values).flat_map(|v| [v.2.low, v.2.high, v.2.value]);
     let axis = match scale {
         Scale::Linear => Axis::linear(ends.chain(line), LEFT, RIGHT),
-        Scale::Log => Axis::log(ends.chain(line), LEFT, RIGHT),
+        Scale::Log => {
+            let values = rows.iter().flat_map(|r| &r.values).map(|v| v.2.value);
+            let values: Vec<f64> = values.collect();
+            Axis::log(near(&values, ends).into_iter().chain(line), LEFT, RIGHT)
+        }
         Scale::Share => Axis::exact(0.0, 100.0, LEFT, RIGHT),
     };
     let place = |value: f64| axis.at(if scale == Scale::Share { 100.0 * value } else { value });
@@ -80,12 +84,40 @@ pub fn draw(rows: &[DotRow], about: &Dots<'_>) -> String {
             if value.is_known() {
                 about += &format!(" (95 %: {} to {})", said(value.low), said(value.high));
                 let ends = [(place(value.low), middle), (place(value.high), middle)];
-                svg.stroke(&ends, *colour, "whisker", &about);
+                if place(value.high) > place(value.low) || scale != Scale::Log {
+                    svg.stroke(&ends, *colour, "whisker", &about);
+                }
             }
-            svg.circle((place(value.value), middle), 3.6, *colour, "dot", &about);
+            if scale == Scale::Log && value.value > axis.ends().1 {
+                // Beyond the chart: an arrow and the value instead of a mark.
+                let text = format!("{} →", said(value.value));
+                svg.text((RIGHT, middle + 3.5), Anchor::End, "far", &text);
+            } else {
+                svg.circle((place(value.value), middle), 3.6, *colour, "dot", &about);
+            }
             y += STEP;
         }
         y += 7.0;
     }
     svg.finish(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beyond_a_log_chart_is_an_arrow_with_its_value() {
+        let at = |v: f64| Interval { value: v, low: 0.9 * v, high: 1.1 * v };
+        let row = |v: f64| DotRow {
+            name: "m".into(),
+            values: vec![(String::new(), Colour::nth(0), at(v))],
+        };
+        let rows: Vec<DotRow> = [0.8, 0.9, 1.0, 50.0].map(row).into();
+        let about =
+            Dots { scale: Scale::Log, line: Some(1.0), name: "n", label: "l", best: Some(0) };
+        let svg = draw(&rows, &about);
+        assert!(svg.contains(">50.0 →<") && svg.matches("<circle").count() == 3, "{svg}");
+        assert_eq!(svg.matches("label strong").count(), 1, "the best alone is bold");
+    }
 }

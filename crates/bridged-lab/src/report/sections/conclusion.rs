@@ -129,7 +129,7 @@ impl<'a> Standings<'a> {
         };
         let failed = self.shared.failed(self.best) == 0
             && (0..self.shared.methods.len()).any(|m| self.shared.failed(m) > 0);
-        let among = if failed { format!("{among}, of those that never failed") } else { among };
+        let among = if failed { format!("{among}, among those that never failed,") } else { among };
         let equals: Vec<&str> = self
             .order
             .iter()
@@ -456,12 +456,12 @@ fn count(n: usize, of: &str) -> String {
     if n == 1 { format!("1 {of}") } else { format!("{n} {of}s") }
 }
 
-/// Names in a row: the first three, and how many more.
+/// Names in a row: up to four, or the first three and how many more.
 fn list(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_string(),
-        [some @ .., last] if names.len() <= 3 => format!("{} and {last}", some.join(", ")),
+        [some @ .., last] if names.len() <= 4 => format!("{} and {last}", some.join(", ")),
         _ => format!("{} and {} more", names[..3].join(", "), names.len() - 3),
     }
 }
@@ -532,7 +532,7 @@ mod tests {
             "{first}"
         );
         assert!(first.ends_with("over 4 draws of d."), "{first}");
-        assert!(second.starts_with("Its best rival, knn, has 0.717 (95 %: "), "{second}");
+        assert!(second.starts_with("Its best rival, knn, has 0.718 (95 %: "), "{second}");
         assert!(second.contains("on the same draws bridged-default is lower by 0.160"), "{second}");
         assert!(second.contains("on 50.0 % of them (95 %: 15.0 % to 85.0 %)"), "{second}");
         assert!(
@@ -577,7 +577,10 @@ mod tests {
     fn who_failed_is_not_best_by_the_draws_that_were_easy() {
         let [first, _, third] =
             sentences(&[("bridged", &[0.9, 0.9, 0.9, 0.9]), ("eot", &[0.1, INF, INF, INF])]);
-        assert!(first.contains("of those that never failed, is that of bridged: 0.900"), "{first}");
+        assert!(
+            first.contains("among those that never failed, is that of bridged: 0.900"),
+            "{first}"
+        );
         assert!(third.contains("3 of 8 runs failed (eot)"), "{third}");
     }
 
