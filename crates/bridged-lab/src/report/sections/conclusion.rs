@@ -187,9 +187,15 @@ impl<'a> Standings<'a> {
                 share(b)
             )
         });
-        let wins = self.wins(best).map_or(String::new(), |w| {
-            format!(" and the smallest of all on {} ({})", percent(w.value), share(w))
-        });
+        let any_ours = self.shared.methods.iter().any(|m| is_ours(m));
+        let of = match (is_ours(self.name(best)), any_ours) {
+            (true, _) => "wins against all rivals",
+            (false, true) => "wins against that form and all other rivals",
+            (false, false) => "wins against all others",
+        };
+        let wins = self
+            .wins(best)
+            .map_or(String::new(), |w| format!(" and {of} on {} ({})", percent(w.value), share(w)));
         let name = self.said(rival);
         let error = format!("{} ({})", digits(error.value), interval(error));
         format!("{kind}, {name}, has {error}{lower}{beats}{wins}.")
