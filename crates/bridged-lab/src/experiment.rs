@@ -24,6 +24,7 @@
 //! seeds = 3
 //! ```
 
+use crate::contender::{DEFAULT, PAPER};
 use crate::protocol::{Clusters, Sizes};
 use crate::{Contender, LabError, Protocol, Setting, StudyCell};
 use bridged::Direction;
@@ -185,7 +186,7 @@ fn both_directions() -> Vec<Direction> {
 
 fn all_methods() -> Vec<String> {
     let baselines = BaselineSpec::ALL.iter().map(|e| e.name);
-    ["bridged"].into_iter().chain(baselines).map(str::to_string).collect()
+    [PAPER, DEFAULT].into_iter().chain(baselines).map(str::to_string).collect()
 }
 
 impl Experiment {

@@ -4,10 +4,9 @@
 use super::page::Colour;
 use crate::contender::{Contender, DEFAULT, PAPER, POSTERIOR, VARIANTS};
 use crate::record::{Outcome, RunRecord, RunScores};
-use crate::stats::{Interval, Standings, bootstrap, standings};
+use crate::stats::{Interval, Standings, mean_within, standings, wilson};
 use crate::{Experiment, LabError, Pairing, Results, Setting, Sizes, SplitBy};
 use bridged::Direction;
-use bridged::Seed;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
@@ -250,8 +249,9 @@ pub fn quick_methods(runs: &[&RunRecord]) -> Vec<&'static str> {
     all.into_iter().filter(|m| counts.get(m).copied() == most).collect()
 }
 
-/// The share of draws of a study on which `name` has a smaller error than `first`; equals count half.
-pub fn better(runs: &[&RunRecord], first: &str, name: &str) -> Option<f64> {
+/// The share of draws of a study on which `name` has a smaller error than `first`, with Wilson's interval; equals count
+/// half.
+pub fn better(runs: &[&RunRecord], first: &str, name: &str) -> Option<Interval> {
     let of = |method: &str| {
         let method = method.to_string();
         runs.iter().filter(move |r| r.method == method)
@@ -269,7 +269,7 @@ pub fn better(runs: &[&RunRecord], first: &str, name: &str) -> Option<f64> {
             })
         })
         .collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    wilson(shares.iter().sum(), shares.len())
 }
 
 /// One variant of Bridged Clustering and all baselines: what wins are counted among.
@@ -297,7 +297,7 @@ pub fn metric(run: &RunRecord, name: &str) -> Option<f64> {
     scores(run)?.metric(name)
 }
 
-/// The mean of a value over runs, each cell resampled by itself for the interval.
+/// The mean of a value over runs, with Student's interval from the spread within cells.
 pub fn mean<'a>(
     runs: impl Iterator<Item = &'a RunRecord>,
     value: impl Fn(&RunRecord) -> Option<f64>,
@@ -311,12 +311,25 @@ pub fn mean<'a>(
         }
     }
     let cells: Vec<Vec<f64>> = cells.into_values().collect();
-    (!cells.is_empty()).then(|| bootstrap(&cells, 0.95, Seed(0)))
+    let negative = cells.iter().flatten().any(|v| *v < 0.0);
+    mean_within(&cells).map(|i| if negative { i } else { i.not_negative() })
+}
+
+/// The mean of a share over runs, with Wilson's interval that counts every run once.
+pub fn mean_share<'a>(
+    runs: impl Iterator<Item = &'a RunRecord>,
+    value: impl Fn(&RunRecord) -> Option<f64>,
+) -> Option<Interval> {
+    let values: Vec<f64> = runs.filter_map(value).filter(|v| v.is_finite()).collect();
+    wilson(values.iter().sum(), values.len())
 }
 
 /// An interval in words.
 pub fn range(i: Interval) -> String {
-    format!("{} to {}", super::page::digits(i.low), super::page::digits(i.high))
+    match i.is_known() {
+        true => format!("{} to {}", super::page::digits(i.low), super::page::digits(i.high)),
+        false => "one draw, no interval".to_string(),
+    }
 }
 
 /// A colour for each of the methods that matter most, in the order given; grey for the others.

@@ -37,7 +37,7 @@ fn table(out: &mut String, table: &Table, caption: &str, label: &str) {
 
 fn cell(cell: &TableCell) -> String {
     let text = escape(&cell.text);
-    if cell.strong { format!("\\textbf{{{text}}}") } else { text }
+    if cell.best { format!("\\textbf{{{text}}}") } else { text }
 }
 
 fn one_line(text: &str) -> String {
@@ -83,8 +83,7 @@ mod tests {
     #[test]
     fn a_table_is_one_that_latex_takes() {
         let mut table = Table::new(["method_a", "wins"]);
-        table
-            .row(vec!["\\input{/etc/passwd} & 5 %".into(), TableCell::number("50 %").strong(true)]);
+        table.row(vec!["\\input{/etc/passwd} & 5 %".into(), TableCell::number("50 %").best(true)]);
         let caption = "Who wins, R² #1".into();
         let figures = vec![Figure::default(), Figure { caption, table, ..Figure::default() }];
         let section = Section { id: "wins", title: "W".into(), text: String::new(), figures };

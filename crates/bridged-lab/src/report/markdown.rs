@@ -51,7 +51,7 @@ fn table(table: &Table) -> String {
     for row in &table.rows {
         let cells: Vec<String> = row
             .iter()
-            .map(|cell| match cell.strong {
+            .map(|cell| match cell.best {
                 true => format!("**{}**", plain(&cell.text)),
                 false => plain(&cell.text),
             })
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn tables_become_markdown_and_charts_are_left_out() {
         let mut table = Table::new(["method", "wins"]);
-        table.row(vec!["a|b".into(), TableCell::number("50 %").strong(true)]);
+        table.row(vec!["a|b".into(), TableCell::number("50 %").best(true)]);
         let figure = Figure {
             caption: "Who wins.".into(),
             panels: vec![("p".into(), "<svg/>".into())],

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! folders of results ─► ReportData (data sets, their main study, other conditions)
-//!                    ─► sections (one file each) ─► figures: panels of charts, each with its table
+//!                    ─► the conclusion in three sentences, then sections (one file each) ─► figures: panels of charts, with
+//!                       their tables behind them
 //!                    ─► one HTML file that needs nothing else, or the tables as Markdown, LaTeX or CSV
 //! ```
 //!
@@ -17,6 +18,7 @@ mod latex;
 mod markdown;
 mod page;
 mod sections;
+mod shared;
 mod svg;
 
 use crate::{LabError, Results};
@@ -46,24 +48,26 @@ pub struct Report {
     sections: Vec<Section>,
 }
 
-/// Every section, in the order of the page. One that has nothing to show is left out.
+/// Every section, in the order of the page: the conclusion, the charts, then what is tables alone. One that has nothing
+/// to show is left out.
 const SECTIONS: &[fn(&ReportData) -> Option<Section>] = &[
-    sections::overview::section,
-    sections::wins::section,
-    sections::stacked::section,
+    sections::conclusion::section,
     sections::errors::section,
+    sections::stacked::section,
     sections::variants::section,
     sections::clusterings::section,
     sections::bridging::section,
     sections::quality::section,
-    sections::default::section,
     sections::conditions::section,
     sections::encoders::section,
     sections::texts::section,
     sections::cost::section,
     sections::growth::section,
-    sections::findings::section,
     sections::spaces::section,
+    sections::overview::section,
+    sections::wins::section,
+    sections::default::section,
+    sections::findings::section,
     sections::scores::section,
     sections::made::section,
 ];

@@ -1,5 +1,8 @@
 //! What a page consists of, whatever it is written as.
 
+use crate::contender::VARIANTS;
+use crate::stats::Interval;
+
 /// A chapter of the page.
 #[derive(Clone, Debug)]
 pub struct Section {
@@ -42,8 +45,8 @@ pub struct TableCell {
     pub text: String,
     /// Whether it is a number, to be aligned as one.
     pub number: bool,
-    /// Whether it stands out.
-    pub strong: bool,
+    /// Whether it is the best of its comparison; that alone is bold.
+    pub best: bool,
     /// What a pointer over it tells.
     pub tip: String,
 }
@@ -76,9 +79,16 @@ impl TableCell {
         Self { tip: tip.into(), ..self }
     }
 
-    /// The same, standing out or not.
-    pub fn strong(self, strong: bool) -> Self {
-        Self { strong, ..self }
+    /// The same, best of its comparison or not.
+    pub fn best(self, best: bool) -> Self {
+        Self { best, ..self }
+    }
+
+    /// A share with the ends of its interval as its tip.
+    pub fn share(share: Option<Interval>) -> Self {
+        let Some(i) = share else { return Self::number("–") };
+        let tip = format!("95 %: {} to {}", percent(i.low), percent(i.high));
+        Self::number(percent(i.value)).tip(tip)
     }
 }
 
@@ -134,6 +144,11 @@ pub fn digits(value: f64) -> String {
         true => format!("{value:.2e}"),
         false => text,
     }
+}
+
+/// Whether a text is the name of a form of Bridged Clustering: ours, which the page marks with a dot.
+pub fn is_ours(text: &str) -> bool {
+    VARIANTS.iter().any(|v| v.name == text)
 }
 
 /// A share as percent with one digit.

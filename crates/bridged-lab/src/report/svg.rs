@@ -110,6 +110,18 @@ impl Svg {
         );
     }
 
+    /// The name of a line in its colour.
+    pub fn coloured_text(&mut self, place: (f64, f64), colour: Colour, text: &str) {
+        let _ = write!(
+            self.body,
+            "<text class=\"name\" x=\"{}\" y=\"{}\" style=\"fill:{}\">{}</text>",
+            at(place.0),
+            at(place.1),
+            colour.css(),
+            escape(text)
+        );
+    }
+
     /// The picture; `label` is what it is called for those who cannot see it.
     pub fn finish(self, label: &str) -> String {
         let (w, h) = (at(self.width), at(self.height));
@@ -166,29 +178,89 @@ impl Axis {
         if self.log { (self.low.exp(), self.high.exp()) } else { (self.low, self.high) }
     }
 
-    /// Round values on the line with what is written at them.
+    /// Round values on the line with what is written at them. A logarithmic line has the finest of several steps that
+    /// leaves room for what is written, and at least two ticks however short its range is.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let (low, high) = self.ends();
-        let values: Vec<f64> = if self.log {
-            let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
-            let steps: &[f64] = if high / low > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-            let fine = high / low < 3.0;
-            let steps: &[f64] =
-                if fine { &[1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0] } else { steps };
-            decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d))).collect()
-        } else {
-            let step = round_step((high - low) / 5.0);
+        let inside = |values: Vec<f64>| -> Vec<(f64, String)> {
+            let inside = values.into_iter().filter(|v| (low..=high).contains(v));
+            inside.map(|v| (v, tick(v))).collect()
+        };
+        let even = |parts: f64| {
+            let step = round_step((high - low) / parts);
             let first = (low / step).ceil() as i64;
             (first..).map(|i| i as f64 * step).take_while(|v| *v <= high).collect()
         };
-        let inside = values.into_iter().filter(|v| (low..=high).contains(v));
-        inside.map(|v| (v, tick(v))).collect()
+        if !self.log {
+            return inside(even(5.0));
+        }
+        let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+        let mut best: Vec<(f64, String)> = Vec::new();
+        for steps in LOG_STEPS {
+            let decades = decades.clone().filter(|d| d.rem_euclid(steps.decades) == 0);
+            let values = decades.flat_map(|d| steps.within.iter().map(move |s| s * 10f64.powi(d)));
+            let ticks = inside(values.collect());
+            if ticks.len() > best.len() && ticks.len() <= MOST_TICKS && self.has_room(&ticks) {
+                best = ticks;
+            }
+        }
+        // Within less than an octave round steps are evenly spaced.
+        for parts in [3.0, 5.0] {
+            let ticks = inside(even(parts));
+            if best.len() < 3 && ticks.len() > best.len() && self.has_room(&ticks) {
+                best = ticks;
+            }
+        }
+        best
+    }
+
+    /// These values as ticks, such as the numbers of pairs of a study; round ones where there is no room for them.
+    pub fn ticks_at(&self, values: &[f64]) -> Vec<(f64, String)> {
+        let ticks: Vec<(f64, String)> = values.iter().map(|v| (*v, tick(*v))).collect();
+        if self.has_room(&ticks) { ticks } else { self.ticks() }
+    }
+
+    /// Whether the labels of these ticks do not touch.
+    fn has_room(&self, ticks: &[(f64, String)]) -> bool {
+        // Digits of 10 pixels are 6 wide; lines going up need the height of one only.
+        let upright = self.from > self.to;
+        let width = |text: &str| if upright { 11.0 } else { 6.0 * text.chars().count() as f64 };
+        ticks.windows(2).all(|pair| {
+            let apart = (self.at(pair[1].0) - self.at(pair[0].0)).abs();
+            apart >= (width(&pair[0].1) + width(&pair[1].1)) / 2.0 + 5.0
+        })
     }
 }
 
+/// Steps of a logarithmic line.
+struct LogSteps {
+    /// Decades that have ticks: every one, every second, …
+    decades: i32,
+    /// Ticks in a decade.
+    within: &'static [f64],
+}
+
+/// From coarse to fine.
+const LOG_STEPS: &[LogSteps] = &[
+    LogSteps { decades: 6, within: &[1.0] },
+    LogSteps { decades: 3, within: &[1.0] },
+    LogSteps { decades: 2, within: &[1.0] },
+    LogSteps { decades: 1, within: &[1.0] },
+    LogSteps { decades: 1, within: &[1.0, 3.0] },
+    LogSteps { decades: 1, within: &[1.0, 2.0, 5.0] },
+    LogSteps { decades: 1, within: &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0] },
+    LogSteps { decades: 1, within: &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0] },
+];
+
+/// More ticks than this are a ruler.
+const MOST_TICKS: usize = 9;
+
 fn tick(value: f64) -> String {
     if value != 0.0 && !(1e-3..1e5).contains(&value.abs()) {
-        return format!("{value:e}");
+        // A product with a power of ten may be off in its last digit.
+        let text = format!("{value:.3e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
     }
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -217,15 +289,45 @@ mod tests {
         let axis = Axis::linear([0.13, 0.87], 0.0, 100.0);
         let ticks: Vec<String> = axis.ticks().into_iter().map(|t| t.1).collect();
         assert_eq!(ticks, ["0.2", "0.4", "0.6", "0.8"]);
-        let axis = Axis::log([0.3, 40.0], 0.0, 100.0);
+        let axis = Axis::log([0.3, 40.0], 0.0, 60.0);
         let ticks: Vec<String> = axis.ticks().into_iter().map(|t| t.1).collect();
-        assert_eq!(ticks, ["0.5", "1", "2", "5", "10", "20"]);
-        assert!(axis.at(1e9) == 100.0 && axis.at(0.0) == 0.0, "held within the line");
+        assert_eq!(ticks, ["1", "10"], "there is room for two");
+        assert!(axis.at(1e9) == 60.0 && axis.at(0.0) == 0.0, "held within the line");
         for odd in
             [Axis::linear([], 0.0, 1.0), Axis::linear([3.0], 0.0, 1.0), Axis::log([2.0], 0.0, 1.0)]
         {
             assert!(!odd.ticks().is_empty() && odd.at(2.0).is_finite());
         }
+    }
+
+    #[test]
+    fn a_log_axis_of_any_range_has_ticks_worth_reading() {
+        let labels = |low: f64, high: f64, width: f64| -> Vec<String> {
+            Axis::log([low, high], 0.0, width).ticks().into_iter().map(|t| t.1).collect()
+        };
+        assert_eq!(labels(0.45, 3.2, 320.0), ["0.5", "0.7", "1", "1.5", "2", "3"]);
+        assert_eq!(labels(0.3, 40.0, 320.0), ["0.5", "1", "2", "5", "10", "20"]);
+        assert_eq!(labels(0.9, 2.1, 320.0), ["0.9", "1", "1.2", "1.5", "2"]);
+        for low in [1e-9, 3e-4, 0.07, 0.45, 0.93, 1.0, 17.0, 2.3e4] {
+            for ratio in [1.0, 1.01, 1.3, 2.0, 3.7, 12.0, 150.0, 4e3, 1e6, 1e12] {
+                let labels = labels(low, low * ratio, 320.0);
+                assert!((2..=MOST_TICKS).contains(&labels.len()), "{low} × {ratio}: {labels:?}");
+                let mut apart = labels.clone();
+                apart.dedup();
+                assert_eq!(apart, labels, "no label twice");
+            }
+        }
+    }
+
+    #[test]
+    fn ticks_stand_at_the_values_of_a_study_where_there_is_room() {
+        let values = [1.0, 3.0, 4.0];
+        let at = |width: f64| -> Vec<String> {
+            let axis = Axis::log(values, 0.0, width);
+            axis.ticks_at(&values).into_iter().map(|t| t.1).collect()
+        };
+        assert_eq!(at(300.0), ["1", "3", "4"]);
+        assert_ne!(at(30.0), ["1", "3", "4"]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Pearson's interval is Fisher's: atanh(r) ± 1.96/√(n − 3). Spearman is Pearson of the ranks, with
 //! the variance of Bonett and Wright (2000), (1 + r²/2)/(n − 3).
 
+use super::Interval;
 use super::ranks;
-use super::wins::Interval;
 
 /// A correlation with a 95 % interval, and of how many points it is.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,8 @@
 //!
 //! | module | what it computes |
 //! |---|---|
-//! | [`wins`] | win rates with ties shared, and bootstrap intervals over draws |
+//! | [`wins`] | who wins a draw, ties shared |
+//! | [`interval`] | 95 % intervals: Wilson's of shares, Student's of means over draws |
 //! | [`mod@wilcoxon`] | the signed-rank test of paired differences, and Holm's correction |
 //! | [`mod@friedman`] | mean ranks over many draws and the test that they differ |
 //! | [`mod@standings`] | the table of a study: who stands where |
@@ -10,15 +11,17 @@
 
 pub mod correlation;
 pub mod friedman;
+pub mod interval;
 pub mod standings;
 pub mod wilcoxon;
 pub mod wins;
 
 pub use correlation::{Correlation, Line, line, pearson, spearman};
 pub use friedman::{Friedman, friedman};
-pub use standings::{Standing, Standings, standings};
+pub use interval::{Interval, mean_within, wilson};
+pub use standings::{PValue, Standing, Standings, standings};
 pub use wilcoxon::{Wilcoxon, holm, wilcoxon};
-pub use wins::{Interval, bootstrap, win_shares};
+pub use wins::win_shares;
 
 /// Ranks from 1, equal values sharing the mean of theirs; and Σ (t³ − t) over groups of t equals.
 pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {

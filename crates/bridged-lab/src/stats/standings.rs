@@ -3,13 +3,13 @@
 //!
 //! Only draws on which every method has a run are compared, so that all methods face the same draws; a run
 //! that failed counts as an error above all others. The test of a method against the first one is
-//! Wilcoxon's over those draws, corrected by Holm for the number of methods.
+//! Wilcoxon's over those draws, corrected by Holm for the number of methods; where no smaller p-value is possible with so
+//! few draws, it says so.
 
-use super::wins::{Interval, bootstrap, win_shares};
-use super::{friedman, holm, wilcoxon};
+use super::Wilcoxon;
+use super::{Interval, friedman, holm, mean_within, wilcoxon, wilson, win_shares};
 use crate::record::{Outcome, RunRecord};
 use crate::{Clusters, StudyCell};
-use bridged::Seed;
 use std::collections::HashMap;
 
 /// One line of the table.
@@ -17,16 +17,28 @@ use std::collections::HashMap;
 pub struct Standing {
     /// The method.
     pub method: String,
-    /// Its share of the wins, with a 95 % interval.
+    /// Its share of the wins, with Wilson's interval.
     pub wins: Interval,
-    /// The mean over the draws of its error ÷ the error of the mean of y; of those it did not fail on.
-    pub error: f64,
+    /// The mean over the draws of its error ÷ the error of the mean of y, of those it did not fail on; none where it
+    /// failed on all.
+    pub error: Option<Interval>,
     /// Its mean rank; 1 is best everywhere.
     pub rank: f64,
     /// Draws that it failed on.
     pub failed: usize,
-    /// The p-value of its difference from the first method, corrected; none for that method itself.
-    pub p: Option<f64>,
+    /// The test of its difference from the first method; none for that method itself.
+    pub p: Option<PValue>,
+}
+
+/// A p-value of Wilcoxon's test, corrected by Holm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PValue {
+    /// The corrected p-value.
+    pub p: f64,
+    /// Draws on which the methods differ.
+    pub draws: usize,
+    /// Whether all draws say the same, so that this many could not give a smaller one.
+    pub at_floor: bool,
 }
 
 /// The table of a study.
@@ -68,40 +80,43 @@ pub fn standings(runs: &[&RunRecord], first: &str) -> Option<Standings> {
 
     let errors: Vec<Vec<f64>> =
         complete.iter().map(|(_, runs)| runs.iter().map(|r| error(r)).collect()).collect();
-    // Shares of the win, by method and by cell.
-    let mut shares = vec![Vec::<Vec<f64>>::new(); methods.len()];
-    for same in complete.chunk_by(|a, b| a.0.0 == b.0.0) {
-        shares.iter_mut().for_each(|s| s.push(Vec::new()));
-        for (_, runs) in same {
-            let row: Vec<f64> = runs.iter().map(|r| error(r)).collect();
-            for (of, share) in shares.iter_mut().zip(win_shares(&row)) {
-                of.last_mut().expect("pushed above").push(share);
-            }
-        }
+    let mut wins = vec![0.0; methods.len()];
+    for row in &errors {
+        wins.iter_mut().zip(win_shares(row)).for_each(|(of, share)| *of += share);
     }
-    let tests: Vec<f64> = (1..methods.len())
+    // The errors of a method by cell, without those of failed runs.
+    let by_cell = |m: usize| -> Vec<Vec<f64>> {
+        let cells = complete.chunk_by(|a, b| a.0.0 == b.0.0);
+        cells
+            .map(|c| c.iter().map(|(_, r)| error(r[m])).filter(|e| e.is_finite()).collect())
+            .collect()
+    };
+    let tests: Vec<Wilcoxon> = (1..methods.len())
         .map(|m| {
             // Two failures are equally bad; one is worse than any error.
             let difference = |row: &Vec<f64>| match (row[0].is_finite(), row[m].is_finite()) {
                 (true, true) => row[0] - row[m],
                 (a, b) => f64::from(u8::from(b)) - f64::from(u8::from(a)),
             };
-            wilcoxon(&errors.iter().map(difference).collect::<Vec<_>>()).p
+            wilcoxon(&errors.iter().map(difference).collect::<Vec<_>>())
         })
         .collect();
-    let corrected = holm(&tests);
+    let corrected = holm(&tests.iter().map(|t| t.p).collect::<Vec<_>>());
     let ranked = friedman(&errors);
     let mut lines: Vec<Standing> = (0..methods.len())
         .map(|m| {
-            let finite: Vec<f64> =
-                errors.iter().map(|row| row[m]).filter(|e| e.is_finite()).collect();
+            let test = |m: usize| PValue {
+                p: corrected[m],
+                draws: tests[m].n,
+                at_floor: tests[m].at_floor(),
+            };
             Standing {
                 method: methods[m].to_string(),
-                wins: bootstrap(&shares[m], 0.95, Seed(0).child(methods[m])),
-                error: finite.iter().sum::<f64>() / finite.len() as f64,
+                wins: wilson(wins[m], errors.len()).expect("there are draws: checked above"),
+                error: mean_within(&by_cell(m)).map(Interval::not_negative),
                 rank: ranked.as_ref().map_or(1.0, |f| f.mean_ranks[m]),
-                failed: errors.len() - finite.len(),
-                p: (m > 0).then(|| corrected[m - 1]),
+                failed: errors.iter().filter(|row| !row[m].is_finite()).count(),
+                p: (m > 0).then(|| test(m - 1)),
             }
         })
         .collect();
@@ -177,10 +192,16 @@ mod tests {
         let [ours, theirs, broken] = &table.lines[..] else { panic!("three lines") };
         assert_eq!((ours.wins.value, theirs.wins.value, broken.wins.value), (0.8, 0.2, 0.0));
         assert!(ours.wins.low < 0.8 && ours.wins.high > 0.8);
-        assert!((ours.error - 0.5225).abs() < 1e-12 && (ours.rank - 1.2).abs() < 1e-12);
-        assert_eq!((broken.failed, broken.error.is_nan(), broken.rank), (10, true, 3.0));
+        let error = ours.error.unwrap();
+        assert!((error.value - 0.5225).abs() < 1e-12 && (ours.rank - 1.2).abs() < 1e-12);
+        assert!(error.low < error.value && error.value < error.high);
+        assert_eq!((broken.failed, broken.error, broken.rank), (10, None, 3.0));
+        assert!(broken.wins.low == 0.0 && broken.wins.high > 0.2, "10 draws do not prove never");
         assert_eq!(ours.p, None);
-        assert!(broken.p.unwrap() < 0.01 && theirs.p.unwrap() > broken.p.unwrap());
+        let (broken, theirs) = (broken.p.unwrap(), theirs.p.unwrap());
+        assert!(broken.p < 0.01 && theirs.p > broken.p);
+        assert!(broken.at_floor && !theirs.at_floor, "nothing is worse than failing 10 times");
+        assert_eq!(broken.draws, 10);
         assert!(table.p < 0.01);
     }
 

@@ -8,6 +8,8 @@
 //! Differences of 0 say nothing and are left out (Wilcoxon 1945). As SciPy's `wilcoxon`, which turns
 //! to the normal distribution at 14 where some |d_i| are equal; here the distribution of W⁺ over all
 //! signs is counted with the shared ranks as they are.
+//!
+//! With n differences the least p-value that there is is 2/2ⁿ, when all have the same sign: 0.0625 with 5.
 
 use super::ranks;
 use statrs::function::erf::erfc;
@@ -21,6 +23,18 @@ pub struct Wilcoxon {
     pub positive: f64,
     /// The two-sided p-value; 1 where nothing differs.
     pub p: f64,
+}
+
+impl Wilcoxon {
+    /// The least p-value that this many differences can have.
+    pub fn least(&self) -> f64 {
+        (1.0 - self.n as f64).exp2().min(1.0)
+    }
+
+    /// Whether no p-value could be smaller, all differences having the same sign: more draws might say more.
+    pub fn at_floor(&self) -> bool {
+        self.p <= self.least() * (1.0 + 1e-9)
+    }
 }
 
 /// The most differences of which the distribution is computed exactly.
@@ -105,6 +119,16 @@ mod tests {
             let p = wilcoxon(&d).p;
             assert!((p - expected).abs() <= 1e-9 + 1e-6 * expected, "{}: {p} {expected}", d.len());
         }
+    }
+
+    #[test]
+    fn differences_of_one_sign_are_at_the_floor_of_their_number() {
+        let w = wilcoxon(&[0.3, 1.0, 2.0, 0.0, 2.0, 5.0]);
+        assert_eq!((w.n, w.p, w.least()), (5, 0.0625, 0.0625));
+        assert!(w.at_floor());
+        assert!(!wilcoxon(&[-0.3, 1.0, 2.0, 2.5, 5.0]).at_floor());
+        assert!(!wilcoxon(&[1.0; 60]).at_floor(), "the normal distribution has no floor");
+        assert_eq!(wilcoxon(&[]).least(), 1.0);
     }
 
     #[test]

@@ -63,7 +63,11 @@ fn a_page_shows_every_section_and_needs_nothing_from_outside() {
         Report::new(Results::read_all(std::slice::from_ref(&all)).unwrap(), "the command").unwrap()
     };
     let html = report().html();
+    let figure = html.find("<svg").expect("a figure");
+    assert!(html.find("id=\"conclusion\"").expect("a conclusion") < figure);
+    assert!(figure < html.find("<table").expect("a table"), "figures come before tables");
     for id in [
+        "conclusion",
         "overview",
         "wins",
         "stacked",
@@ -163,6 +167,33 @@ fn a_browser_opens_the_page_without_errors_and_shows_values_on_hover() {
     let charts = html.matches("<svg").count();
     let title = format!("<title>charts {charts} shown {charts} themes differ</title>");
     assert!(charts > 20 && document.contains(&title), "{:?}", document.lines().nth(5));
+
+    // Nothing is cut or scrolls sideways but tables in boxes of their own, which say so.
+    let probe = "<script>for (const d of document.querySelectorAll('details')) d.open = true;\
+        setTimeout(function () {\
+          const root = document.documentElement;\
+          let hidden = 0, boxes = 0;\
+          for (const wide of document.querySelectorAll('.wide')) {\
+            const box = wide.querySelector('.scroll');\
+            if (box.scrollWidth <= box.clientWidth + 1) continue;\
+            boxes++;\
+            if (getComputedStyle(wide.querySelector('.hint')).display === 'none') hidden++;\
+          }\
+          document.title = (root.scrollWidth > root.clientWidth ? 'cut' : 'fits') + ', '\
+            + (boxes > 0 ? 'some boxes' : 'no box') + ', ' + hidden + ' without a hint';\
+        }, 300);</script></body>";
+    std::fs::write(&page, html.replace("</body>", probe)).unwrap();
+    for size in ["500,900", "1400,900"] {
+        let (document, _) = open(browser, &page, &[&format!("--window-size={size}")]);
+        let title = "<title>fits, some boxes, 0 without a hint</title>";
+        assert!(document.contains(title), "{size}: {:?}", document.lines().nth(5));
+    }
+    let probe = "<script>document.title = 'first figure at '\
+        + (document.querySelector('svg').getBoundingClientRect().top < 600 ? 'the top' : 'the bottom')\
+        </script></body>";
+    std::fs::write(&page, html.replace("</body>", probe)).unwrap();
+    let (document, _) = open(browser, &page, &["--window-size=1400,900"]);
+    assert!(document.contains("first figure at the top"), "{:?}", document.lines().nth(5));
 
     let screenshot = directory.path().join("page.png");
     open(browser, &page, &[&format!("--screenshot={}", screenshot.display())]);

@@ -8,7 +8,7 @@ use crate::progress::{Kept, Talk, was_stopped};
 use anyhow::Result;
 use bridged_lab::record::{Outcome, RunRecord};
 use bridged_lab::results::{Folder, Made};
-use bridged_lab::stats::{Standings, standings};
+use bridged_lab::stats::{Interval, Standing, Standings, standings};
 use bridged_lab::{Dataset, Experiment, LabError, NamedStudy, Runner, Setting};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -115,28 +115,49 @@ fn print_table(
     let against = format!("p against {first}");
     let mut grid = Grid::new(&[
         ("method", Align::Left),
+        ("error ÷ mean's", Align::Right),
+        ("95 %", Align::Left),
         ("wins", Align::Right),
         ("95 %", Align::Left),
-        ("error ÷ mean's", Align::Right),
         ("rank", Align::Right),
         (against.as_str(), Align::Right),
         ("failed", Align::Right),
         ("seconds", Align::Right),
     ]);
-    for line in &table.lines {
+    let mut lines: Vec<&Standing> = table.lines.iter().collect();
+    let error = |line: &Standing| line.error.map_or(f64::INFINITY, |e| e.value);
+    lines.sort_by(|a, b| error(a).total_cmp(&error(b)));
+    let mut floors = false;
+    for line in lines {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let range = |i: Interval| match i.is_known() {
+            true => format!("{} – {}", number(i.low), number(i.high)),
+            false => "one draw".to_string(),
+        };
+        let p = line.p.map_or(String::new(), |p| match (p.p < 1e-4, p.at_floor && p.draws > 0) {
+            (true, _) => "< 0.0001".into(),
+            (false, false) => number(p.p),
+            (false, true) => {
+                floors = true;
+                format!("{} *", number(p.p))
+            }
+        });
         grid.row(vec![
             line.method.clone(),
+            line.error.map_or("–".to_string(), |e| number(e.value)),
+            line.error.map_or(String::new(), range),
             percent(line.wins.value),
             format!("{} – {}", percent(line.wins.low), percent(line.wins.high)),
-            if line.error.is_nan() { "–".to_string() } else { number(line.error) },
             format!("{:.2}", line.rank),
-            line.p.map_or(String::new(), |p| if p < 1e-4 { "< 0.0001".into() } else { number(p) }),
+            p,
             line.failed.to_string(),
             number(mean_seconds(runs, &line.method)),
         ]);
     }
     grid.print(out)?;
+    if floors {
+        writeln!(out, "* the smallest p-value that is possible with so few draws")?;
+    }
     Ok(())
 }
 

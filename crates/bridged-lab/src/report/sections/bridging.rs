@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::report::charts::heat::{Heat, heat};
-use crate::report::data::{Part, ReportData, mean, metric};
+use crate::report::data::{Part, ReportData, mean, mean_share, metric};
 use crate::report::page::{Figure, Section, Table, TableCell};
 
 pub fn section(data: &ReportData) -> Option<Section> {
@@ -24,7 +24,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
         title: "Bridging accuracy".into(),
         text: "The share of input clusters that the majority vote links to the right output \
                cluster, where right means: the pair of clusters that the same latent group \
-               dominates. Rows are numbers of groups, columns pairs a group."
+               dominates. Rows are numbers of groups, columns pairs a group. The intervals are Wilson's, \
+               every run counting once."
             .into(),
         figures: vec![Figure {
             caption: "Bridging accuracy of balanced k-means with majority vote.".into(),
@@ -48,7 +49,7 @@ fn one(part: &Part<'_>, table: &mut Table) -> String {
         let mut row = Vec::new();
         for &s in &pairs {
             let runs = || part.of("bridged").filter(|r| r.cell.groups == c && r.cell.pairs == s);
-            let accuracy = mean(runs(), |r| metric(r, "accuracy"));
+            let accuracy = mean_share(runs(), |r| metric(r, "accuracy"));
             let epsilon = mean(runs(), |r| metric(r, "epsilon_b"));
             row.push(accuracy.map(|a| a.value));
             if let (Some(a), Some(e)) = (accuracy, epsilon) {

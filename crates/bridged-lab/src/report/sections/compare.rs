@@ -6,8 +6,7 @@ use crate::report::charts::dots::{DotRow, dots};
 use crate::report::data::{
     Part, ReportData, better, mean, metric, range, relative, scores, setting_name,
 };
-use crate::report::page::{Colour, Figure, Table, TableCell, percent};
-use crate::stats::Interval;
+use crate::report::page::{Colour, Figure, Table, TableCell};
 use bridged::Direction;
 
 /// The figure for these methods; none where fewer than two of them ran.
@@ -66,25 +65,24 @@ pub fn figure(data: &ReportData, names: &[&str], caption: &str) -> Option<Figure
 
 fn lines(table: &mut Table, part: &Part<'_>, names: &[&str]) {
     let Some(standings) = part.standings(names) else { return };
-    let best = standings.lines.iter().map(|l| l.error).fold(f64::INFINITY, f64::min);
+    let least = |a: f64, b: f64| a.min(b);
+    let best = standings.lines.iter().filter_map(|l| Some(l.error?.value)).fold(f64::NAN, least);
     for name in names {
         let Some(line) = standings.lines.iter().find(|l| l.method == *name) else { continue };
         let of_clusters =
             |key: &str| TableCell::value(mean(part.of(name), |r| metric(r, key)).map(|i| i.value));
-        let error: Option<Interval> = mean(part.of(name), relative);
         table.row(vec![
             part.full_label().into(),
             (*name).into(),
-            TableCell::value(Some(line.error)).strong(line.error == best),
-            error.map_or(String::new(), range).into(),
+            TableCell::value(line.error.map(|e| e.value))
+                .best(line.error.is_some_and(|e| e.value == best)),
+            line.error.map_or(String::new(), range).into(),
             match line.p {
                 None => TableCell::number(""),
-                Some(_) => TableCell::number(
-                    better(&part.runs, names[0], name).map_or("–".into(), percent),
-                ),
+                Some(_) => TableCell::share(better(&part.runs, names[0], name)),
             },
             TableCell::number(format!("{:.2}", line.rank)),
-            TableCell::number(line.p.map_or(String::new(), super::wins::p_value)),
+            line.p.map_or(TableCell::default(), super::wins::p_value),
             of_clusters("ami_x"),
             of_clusters("ami_y"),
             of_clusters("accuracy"),

@@ -8,8 +8,9 @@ use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use std::collections::HashSet;
 
 /// Methods that are followed through the conditions, where they ran.
-const FOLLOWED: [&str; 10] = [
+const FOLLOWED: [&str; 11] = [
     "bridged",
+    "bridged-default",
     "bridged-posterior",
     "bridged-posterior-kmeans",
     "bridged-soft",
@@ -26,6 +27,12 @@ pub fn section(data: &ReportData) -> Option<Section> {
         Table::new(["data set", "condition", "method", "runs", "error ÷ mean's", "95 %"]);
     let mut panels = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
+    let all = data.sets.iter().flat_map(|set| {
+        let others = set.others.iter().flat_map(|other| &other.results.runs);
+        set.main.runs.iter().chain(others)
+    });
+    let there = methods(all);
+    let followed: Vec<&str> = FOLLOWED.into_iter().filter(|m| there.contains(m)).collect();
     for set in &data.sets {
         let conditions = conditions(set);
         if conditions.len() < 2 {
@@ -34,7 +41,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
         let rows = conditions.iter().map(|(name, runs)| {
             let there = methods(runs.iter().copied());
             let mut values = Vec::new();
-            for (at, method) in FOLLOWED.iter().enumerate().filter(|(_, m)| there.contains(m)) {
+            for (at, method) in followed.iter().enumerate().filter(|(_, m)| there.contains(m)) {
                 let of = || runs.iter().copied().filter(|r| r.method == *method);
                 let Some(value) = mean(of(), relative) else { continue };
                 if !seen.contains(method) {
@@ -58,7 +65,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
             dots(&rows, Some(1.0), "error ÷ that of the mean", &set.data),
         ));
     }
-    let legend = FOLLOWED.iter().enumerate().filter(|(_, m)| seen.contains(m));
+    let legend = followed.iter().enumerate().filter(|(_, m)| seen.contains(m));
     let legend = legend.map(|(at, m)| (Colour::nth(at), m.to_string())).collect();
     (!panels.is_empty()).then(|| Section {
         id: "conditions",

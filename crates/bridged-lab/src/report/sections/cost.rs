@@ -49,7 +49,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
                the most memory that a fit held beyond its data."
                 .into(),
         figures: vec![Figure {
-            caption: "Seconds a run. Boxes as above.".into(),
+            caption: "Seconds a run: boxes from quartile to quartile with the median, whiskers from 5 % to 95 %.".into(),
             legend: Vec::new(),
             panels,
             table,

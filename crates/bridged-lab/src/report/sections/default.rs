@@ -7,7 +7,7 @@ use crate::report::data::{
     DatasetResults, Difference, ReportData, better, field, methods, parts, quick_methods, relative,
 };
 use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
-use crate::stats::standings;
+use crate::stats::{standings, wilson};
 
 const VARIANTS: [&str; 3] = [DEFAULT, POSTERIOR, POSTERIOR_KMEANS];
 const RIVALS: [&str; 3] = [PAPER, "bridged-soft", "eot"];
@@ -28,7 +28,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
                settings; the share of draws on \
                which it is more than 5 % worse than the constant; the share on which its error is \
                below that of the majority vote, of soft votes and of EOT; its share of wins among all \
-               quick baselines, and that of the next best."
+               quick baselines, bold where nobody has more, and that of the next best. Point at a share \
+               for its 95 % interval, which is Wilson's."
             .into(),
         figures,
     })
@@ -106,6 +107,7 @@ impl Tally {
         let lines = standings(&compared, variant).map_or(Vec::new(), |s| s.lines);
         let wins = lines.iter().find(|l| l.method == variant).map_or(0.0, |l| l.wins.value);
         let next = lines.iter().find(|l| l.method != variant);
+        let shares = shares.map(|s| s.map(|s| s.value));
         let tally = Self {
             draws,
             error: sum(&ours),
@@ -132,6 +134,11 @@ impl Tally {
         self.wins += other.wins;
     }
 
+    /// A count as a share of the draws.
+    fn share(&self, count: f64) -> TableCell {
+        TableCell::share(wilson(count, self.draws as usize))
+    }
+
     fn cells(&self, data: &str, condition: &str, next: &str) -> Vec<TableCell> {
         let mut row: Vec<TableCell> = vec![
             data.into(),
@@ -139,14 +146,14 @@ impl Tally {
             TableCell::number(self.draws.to_string()),
             TableCell::number(digits(self.error / self.draws)),
             TableCell::number(digits(self.worst)),
-            TableCell::number(percent(self.harmed / self.draws)),
+            self.share(self.harmed),
         ];
         let shares = self.better.iter().zip(self.compared);
         row.extend(shares.map(|(better, of)| match of > 0.0 {
-            true => TableCell::number(percent(better / of)),
+            true => TableCell::share(wilson(*better, of as usize)),
             false => TableCell::number("–"),
         }));
-        row.push(TableCell::number(percent(self.wins / self.draws)).strong(self.best));
+        row.push(self.share(self.wins).best(self.best));
         row.push(next.into());
         row
     }

@@ -6,7 +6,8 @@ use crate::report::data::{Difference, ReportData, mean, methods, metric, parts, 
 use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use crate::{Experiment, Results};
 
-const FOLLOWED: [&str; 5] = ["bridged", "bridged-posterior", "bridged-soft", "eot", "knn"];
+const FOLLOWED: [&str; 6] =
+    ["bridged", "bridged-posterior", "bridged-soft", "eot", "knn", "bridged-default"];
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let mut table = Table::new([
@@ -64,7 +65,9 @@ pub fn section(data: &ReportData) -> Option<Section> {
                 .push((label.clone(), dots(&rows, Some(1.0), "error ÷ that of the mean", &label)));
         }
     }
-    let legend = FOLLOWED.iter().enumerate().map(|(at, m)| (Colour::nth(at), m.to_string()));
+    let there = data.methods();
+    let legend = FOLLOWED.iter().enumerate().filter(|(_, m)| there.contains(m));
+    let legend = legend.map(|(at, m)| (Colour::nth(at), m.to_string()));
     (!panels.is_empty()).then(|| Section {
         id: "encoders",
         title: "Encoders".into(),

@@ -53,8 +53,9 @@ pub fn section(data: &ReportData) -> Option<Section> {
         }
         let caption =
             "Boxes from quartile to quartile with the median, whiskers from 5 % to 95 %; \
-                       from top to bottom of a method: few to many pairs a group. The dashed line \
-                       is the error of the constant."
+                       from top to bottom of a method: few to many pairs a group; the method with \
+                       the smallest mean error comes first. The dashed line is the error of the \
+                       constant."
                 .to_string();
         figures.push(Figure { caption, legend: Vec::new(), panels, table });
     }
@@ -85,7 +86,7 @@ fn means(data: &ReportData, parts: &[Part<'_>], setting: Setting) -> Option<Figu
             Some(i) => {
                 let runs = part.of(method).count();
                 let tip = format!("95 %: {}, {runs} runs", range(i));
-                TableCell::number(format!("{:.3}", i.value)).strong(i.value == *best).tip(tip)
+                TableCell::number(format!("{:.3}", i.value)).best(i.value == *best).tip(tip)
             }
         }));
         table.row(row);
@@ -109,10 +110,11 @@ fn rows(part: &Part<'_>, featured: &[&'static str]) -> Vec<BoxRow> {
         Some(at) => Colour::nth(at),
         None => Colour::nth(9),
     };
-    featured
-        .iter()
-        .copied()
-        .chain(baselines)
+    let error = |m: &str| mean(part.of(m), relative).map_or(f64::INFINITY, |e| e.value);
+    let mut methods: Vec<&str> = featured.iter().copied().chain(baselines).collect();
+    methods.sort_by(|a, b| error(a).total_cmp(&error(b)));
+    methods
+        .into_iter()
         .map(|method| {
             let of = |n: usize| {
                 part.of(method).filter(|r| r.cell.pairs == n).filter_map(relative).collect()

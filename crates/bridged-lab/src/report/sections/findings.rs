@@ -2,8 +2,8 @@
 
 use crate::Setting;
 use crate::record::RunRecord;
-use crate::report::data::{Part, ReportData, mean, relative};
-use crate::report::page::{Figure, Section, Table, TableCell, digits};
+use crate::report::data::{Part, ReportData, mean, range, relative};
+use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::stats::spearman;
 use bridged::Direction;
 
@@ -52,9 +52,9 @@ fn settings(data: &ReportData, variant: &str) -> Option<Figure> {
         table.row(vec![
             part.label().into(),
             TableCell::value(Some(a.value)),
-            format!("{} – {}", digits(a.low), digits(a.high)).into(),
+            range(a).into(),
             TableCell::value(Some(b.value)),
-            format!("{} – {}", digits(b.low), digits(b.high)).into(),
+            range(b).into(),
             answer.into(),
         ]);
     }

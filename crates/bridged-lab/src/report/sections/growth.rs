@@ -2,12 +2,14 @@
 
 use crate::Results;
 use crate::record::RunRecord;
-use crate::report::charts::curves::{Curve, curves};
+use crate::report::charts::curves::{Curve, Curves, curves};
+use crate::report::charts::dots::Scale;
 use crate::report::data::{Difference, ReportData, mean, methods, scores};
 use crate::report::page::{Colour, Figure, Section, Table, TableCell};
-use crate::stats::line;
+use crate::stats::{Interval, line};
 
-const FOLLOWED: [&str; 6] = ["bridged", "bridged-posterior", "eot", "fused-gw", "gw", "laprls"];
+const FOLLOWED: [&str; 7] =
+    ["bridged", "bridged-posterior", "bridged-default", "eot", "fused-gw", "gw", "laprls"];
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let mut table = Table::new(["data set", "method", "rows in both pools", "seconds", "exponent"]);
@@ -20,30 +22,37 @@ pub fn section(data: &ReportData) -> Option<Section> {
         }
         let mut lines = Vec::new();
         for (at, method) in FOLLOWED.iter().enumerate() {
-            let mut points: Vec<(f64, f64)> = all.iter().filter_map(|r| point(r, method)).collect();
+            let mut points: Vec<(f64, Interval)> =
+                all.iter().filter_map(|r| point(r, method)).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             if points.len() < 2 {
                 continue;
             }
-            let (x, y): (Vec<f64>, Vec<f64>) = points.iter().map(|p| (p.0.ln(), p.1.ln())).unzip();
+            let (x, y): (Vec<f64>, Vec<f64>) =
+                points.iter().map(|p| (p.0.ln(), p.1.value.ln())).unzip();
             let exponent = line(&x, &y).map(|l| l.slope);
             for (rows, seconds) in &points {
                 table.row(vec![
                     set.data.as_str().into(),
                     (*method).into(),
                     TableCell::number(format!("{rows:.0}")),
-                    TableCell::value(Some(*seconds)),
+                    TableCell::value(Some(seconds.value)),
                     TableCell::number(exponent.map_or("–".into(), |e| format!("{e:.2}"))),
                 ]);
             }
             lines.push(Curve { name: method.to_string(), colour: Colour::nth(at), points });
         }
         if !lines.is_empty() {
-            let names = ("rows in both pools", "seconds");
-            panels.push((set.data.clone(), curves(&lines, names, &set.data)));
+            let about = Curves {
+                across: "rows in both pools, logarithmic",
+                up: "seconds, logarithmic",
+                scale: Scale::Log,
+                line: None,
+                label: &set.data,
+            };
+            panels.push((set.data.clone(), curves(&lines, &about)));
         }
     }
-    let legend = FOLLOWED.iter().enumerate().map(|(at, m)| (Colour::nth(at), m.to_string()));
     (!panels.is_empty()).then(|| Section {
         id: "growth",
         title: "Growth".into(),
@@ -54,7 +63,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
                 .into(),
         figures: vec![Figure {
             caption: "Mean seconds to fit and predict at the largest C of every study.".into(),
-            legend: legend.collect(),
+            legend: Vec::new(),
             panels,
             table,
         }],
@@ -62,12 +71,11 @@ pub fn section(data: &ReportData) -> Option<Section> {
 }
 
 /// Rows of both pools, and seconds, of a method in a study.
-fn point(results: &Results, method: &str) -> Option<(f64, f64)> {
+fn point(results: &Results, method: &str) -> Option<(f64, Interval)> {
     methods(results.runs.iter()).contains(&method).then_some(())?;
     let p = &results.study.protocol;
     let largest = results.runs.iter().map(|r| r.cell.groups).max()?;
     let runs = results.runs.iter().filter(|r| r.method == method && r.cell.groups == largest);
-    let seconds =
-        mean(runs, |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?.value;
+    let seconds = mean(runs, |r: &RunRecord| scores(r).map(|s| s.fit_seconds + s.predict_seconds))?;
     Some(((largest * p.rows_per_group) as f64, seconds))
 }

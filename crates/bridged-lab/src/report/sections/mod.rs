@@ -3,6 +3,7 @@
 pub mod bridging;
 pub mod clusterings;
 mod compare;
+pub mod conclusion;
 pub mod conditions;
 pub mod cost;
 pub mod default;

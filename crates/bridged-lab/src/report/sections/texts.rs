@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::report::charts::dots::{DotRow, dots};
-use crate::report::data::{ReportData, mean, metric};
+use crate::report::data::{ReportData, mean, metric, range};
 use crate::report::page::{Colour, Figure, Section, Table, TableCell};
 use bridged::metrics::{self, Score, Scorer};
 
@@ -48,7 +48,7 @@ fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
                     TableCell::number(n.to_string()),
                     TableCell::number(of().count().to_string()),
                     TableCell::value(Some(value.value)),
-                    format!("{:.2} – {:.2}", value.low, value.high).into(),
+                    range(value).into(),
                 ]);
             }
             rows.push(DotRow { name: method.to_string(), values });

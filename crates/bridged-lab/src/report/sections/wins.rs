@@ -1,9 +1,9 @@
 //! The win tables: who has the smallest error how often.
 
 use crate::Setting;
-use crate::report::data::{Part, ReportData, field, setting_name};
+use crate::report::data::{Part, ReportData, field, range, setting_name};
 use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
-use crate::stats::Standings;
+use crate::stats::{PValue, Standing, Standings};
 
 pub fn section(data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
@@ -32,10 +32,12 @@ pub fn section(data: &ReportData) -> Option<Section> {
         title: "Who wins".into(),
         text: "The share of draws on which a method has the smallest error; equals share a win, \
                each row adds up to 100 %, the best of a row is bold. Point at a number for its 95 % \
-               interval, from a bootstrap that resamples the draws of every setting by themselves. \
+               interval, which is Wilson's. \
                Like is held against like: a row counts only draws that all its methods ran on.\n\n\
                Below the win tables: mean ranks (1 is best on every draw), errors, and Wilcoxon's \
-               signed-rank test against Bridged Clustering with Holm's correction. Draws of one \
+               signed-rank test against Bridged Clustering with Holm's correction; methods come by their \
+               mean error. Where all draws agree and there are few, the text says that no smaller \
+               p-value is possible. Draws of one \
                data set share rows, so p-values flatter whoever is ahead; the sizes of the \
                differences count."
             .into(),
@@ -70,10 +72,10 @@ fn wins(
                 percent(line.wins.low),
                 percent(line.wins.high),
                 line.rank,
-                digits(line.error)
+                line.error.map_or("–".into(), |e| digits(e.value))
             );
             let text = format!("{:.1}", 100.0 * line.wins.value);
-            TableCell::number(text).strong(line.wins.value == best).tip(tip)
+            TableCell::number(text).best(line.wins.value == best && best > 0.0).tip(tip)
         }));
         table.row(row);
     }
@@ -86,25 +88,29 @@ fn tests(parts: &[Part<'_>], variant: &'static str, setting: Setting) -> Option<
     let mut table = Table::new([
         "experiment",
         "method",
-        "wins",
-        "95 %",
-        "mean rank",
         "error ÷ mean's",
+        "95 %",
+        "wins",
+        "95 % of wins",
+        "mean rank",
         against.as_str(),
         "failed",
     ]);
     for part in parts {
         let methods = field(variant, &part.methods());
-        let Some(Standings { lines, .. }) = part.standings(&methods) else { continue };
+        let Some(Standings { mut lines, .. }) = part.standings(&methods) else { continue };
+        let error = |line: &Standing| line.error.map_or(f64::INFINITY, |e| e.value);
+        lines.sort_by(|a, b| error(a).total_cmp(&error(b)));
         for line in lines {
             table.row(vec![
                 part.label().into(),
-                TableCell::from(line.method.as_str()).strong(line.method == variant),
+                line.method.as_str().into(),
+                TableCell::value(line.error.map(|e| e.value)),
+                line.error.map_or(String::new(), range).into(),
                 TableCell::number(percent(line.wins.value)),
                 format!("{} – {}", percent(line.wins.low), percent(line.wins.high)).into(),
                 TableCell::number(format!("{:.2}", line.rank)),
-                TableCell::number(digits(line.error)),
-                TableCell::number(line.p.map_or(String::new(), p_value)),
+                line.p.map_or(TableCell::default(), p_value),
                 TableCell::number(line.failed.to_string()),
             ]);
         }
@@ -114,6 +120,30 @@ fn tests(parts: &[Part<'_>], variant: &'static str, setting: Setting) -> Option<
     (!table.rows.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
-pub fn p_value(p: f64) -> String {
-    if p < 1e-4 { "< 0.0001".to_string() } else { format!("{p:.4}") }
+/// A p-value; one that no smaller one is possible with so few draws says so.
+pub fn p_value(p: PValue) -> TableCell {
+    let floor = match p.draws {
+        1 => "the smallest possible with 1 draw".to_string(),
+        draws => format!("the smallest possible with {draws} draws"),
+    };
+    match (p.p < 1e-4, p.at_floor) {
+        (true, true) => TableCell::number("< 0.0001").tip(floor),
+        (true, false) => TableCell::number("< 0.0001"),
+        (false, true) if p.draws > 0 => TableCell::number(format!("{:.4}, {floor}", p.p)),
+        (false, _) => TableCell::number(format!("{:.4}", p.p)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_p_value_at_the_floor_of_its_sample_size_says_so() {
+        let said = |p, draws, at_floor| p_value(PValue { p, draws, at_floor }).text;
+        assert_eq!(said(0.0625, 5, true), "0.0625, the smallest possible with 5 draws");
+        assert_eq!(said(0.0625, 6, false), "0.0625");
+        assert_eq!(said(0.00001, 30, true), "< 0.0001", "more draws would not say more");
+        assert_eq!(said(1.0, 0, true), "1.0000", "no draw differs");
+    }
 }
