@@ -28,6 +28,8 @@
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
+//! | `directions` | where the rows of a pool point, in at most 128 columns |
+//! | `students` | two linear maps into one space, trained by gradients |
 //! | `retrieval` | from scores of the y rows to a ranking and a value |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 

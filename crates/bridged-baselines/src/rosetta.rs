@@ -15,7 +15,7 @@
 //! **Choose it** where both sides are good embeddings and pairs are very few.
 //!
 //! Schnaus et al. (2026), *arXiv 2610.09411*, with its published code. What differs, for speed: 128
-//! principal components where there are more columns; 10 restarts instead of 30 and 15 rounds instead
+//! principal components where there are more columns; 10 restarts instead of 30 and 10 rounds instead
 //! of 100; blocks of 256 rows, several in a round, instead of one batch of 10,000; exchanges and
 //! assignments instead of MPOpt for the centres. Directions that no matched row tells anything about are
 //! mapped to 0, not at random.
@@ -66,7 +66,7 @@ pub struct Rosetta {
 
 impl Default for Rosetta {
     fn default() -> Self {
-        Self { k: 30, restarts: 10, batch_size: 1024, max_iter: 15 }
+        Self { k: 30, restarts: 10, batch_size: 1024, max_iter: 10 }
     }
 }
 

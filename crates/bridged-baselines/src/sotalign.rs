@@ -56,7 +56,7 @@ pub struct Sotalign {
     pub alpha: f64,
     /// ε of the maps' transport.
     pub eps: f64,
-    /// ε of the teacher's transport: less is surer of its teacher.
+    /// ε of the teacher's transport: with less, the teacher is surer of its matches.
     pub eps_teacher: f64,
     /// Lion's step size.
     pub lr: f64,
