@@ -28,6 +28,8 @@
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
+//! | `directions` | where the rows of a pool point, in at most 128 columns |
+//! | `students` | two linear maps into one space, trained by gradients |
 //! | `retrieval` | from scores of the y rows to a ranking and a value |
 //! | [`svr`] | ε-SVR of many outputs over one kernel matrix |
 
@@ -36,6 +38,7 @@
 mod asif;
 mod cca;
 mod constant;
+mod directions;
 mod em;
 mod eot;
 mod fixmatch;
@@ -54,6 +57,10 @@ mod pls;
 pub mod prepare;
 mod retrieval;
 mod ridge;
+mod rosetta;
+mod sotalign;
+mod structure;
+mod students;
 mod subspace;
 pub mod svr;
 mod tnnr;
@@ -75,6 +82,9 @@ pub use laprls::{Kernel, Laplacian, Laprls};
 pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;
+pub use rosetta::Rosetta;
+pub use sotalign::Sotalign;
+pub use structure::Structure;
 pub use subspace::Components;
 pub use tnnr::Tnnr;
 pub use tsvr::Tsvr;
@@ -182,6 +192,9 @@ baselines! {
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
     Asif("asif", Both, "ASIF: rows described by how similar they are to the pairs"),
+    Rosetta("rosetta", Both, "Rosetta: a rotation of x onto y, from clusters that are matched by their geometry"),
+    Sotalign("sotalign", Both, "SOTAlign: linear maps that agree with the pairs and with the transport of ridge CCA"),
+    Structure("structure", Both, "STRUCTURE: linear maps that agree with the pairs and keep each pool's neighbourhoods"),
 }
 
 impl Named for BaselineSpec {

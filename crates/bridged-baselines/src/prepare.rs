@@ -85,15 +85,20 @@ impl Unit {
     /// (x − mean) / |x − mean|, row-major.
     pub fn apply(&self, x: MatrixRef<'_>) -> Vec<f64> {
         let mut rows = centred(x, &self.mean);
-        for (row, given) in rows.chunks_exact_mut(self.mean.len().max(1)).zip(x.iter_rows()) {
-            let length = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>().sqrt();
-            let size = given.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
-            let length = length(row);
-            // Less than single precision can tell from the mean points nowhere.
-            let factor = if length > 1e-7 * size { 1.0 / length } else { 0.0 };
-            row.iter_mut().for_each(|v| *v *= factor);
-        }
+        to_unit_length(&mut rows, x);
         rows
+    }
+}
+
+/// Divides each row by its length, in place. `rows` are rows of `given`, moved and perhaps in other
+/// columns: what is shorter than single precision could tell from 0 there points nowhere and becomes 0.
+pub(crate) fn to_unit_length(rows: &mut [f64], given: MatrixRef<'_>) {
+    let cols = (rows.len() / given.rows().max(1)).max(1);
+    for (row, given) in rows.chunks_exact_mut(cols).zip(given.iter_rows()) {
+        let size = given.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let factor = if length > 1e-7 * size { 1.0 / length } else { 0.0 };
+        row.iter_mut().for_each(|v| *v *= factor);
     }
 }
 

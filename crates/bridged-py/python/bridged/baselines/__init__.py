@@ -11,6 +11,7 @@ array([[7.]], dtype=float32)
 from __future__ import annotations
 
 from .._catalogue import _ALL
+from ._aligned import STRUCTURE, Rosetta, SOTAlign
 from ._base import Baseline
 from ._joint import EM, EOT, GW, FusedGW
 from ._kernels import KMM, TSVR, LapRLS
@@ -34,6 +35,9 @@ __all__ = [
     "PLS",
     "PairedMean",
     "Ridge",
+    "Rosetta",
+    "SOTAlign",
+    "STRUCTURE",
     "TNNR",
     "TSVR",
     "UCVME",
