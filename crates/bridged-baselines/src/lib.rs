@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
+//! | `manifold` | a pool as a graph whose weights follow its density, and how a row joins it |
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
@@ -48,13 +49,18 @@ mod knn;
 mod laprls;
 mod limits;
 mod linear;
+mod local_cka;
+mod manifold;
+mod mash;
 mod nearest_pair;
 pub mod nn;
 mod pls;
 pub mod prepare;
 mod retrieval;
 mod ridge;
+mod spud;
 mod subspace;
+mod sue;
 pub mod svr;
 mod tnnr;
 pub mod transport;
@@ -72,10 +78,14 @@ pub use gw::{FusedGw, Gw};
 pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 pub use laprls::{Kernel, Laplacian, Laprls};
+pub use local_cka::LocalCka;
+pub use mash::Mash;
 pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;
+pub use spud::Spud;
 pub use subspace::Components;
+pub use sue::Sue;
 pub use tnnr::Tnnr;
 pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
@@ -182,6 +192,10 @@ baselines! {
     Pls("pls", Both, "partial least squares on the pairs after PCA of both pools"),
     Cca("cca", Both, "regularised canonical correlation on the pairs after PCA of both pools"),
     Asif("asif", Both, "ASIF: rows described by how similar they are to the pairs"),
+    Spud("spud", Both, "SPUD: shortest paths through both pools, which the pairs join"),
+    Mash("mash", Both, "MASH: random walks on both pools, which the pairs join"),
+    LocalCka("local-cka", Both, "LocalCKA: how well a row and a candidate extend the pairs"),
+    Sue("sue", Both, "SUE: eigenvectors of each pool's graph, matched by CCA on the pairs"),
 }
 
 impl Named for BaselineSpec {
