@@ -55,4 +55,7 @@ fn a_method_that_is_used_without_the_list_checks_its_numbers_too() {
     refuses(&Ridge { pca: Components::Count(0), ..Ridge::default() }, "ridge", "pca");
     refuses(&Pls { components: Some(0), ..Pls::default() }, "pls", "components");
     refuses(&Cca { regularization: -1.0, ..Cca::default() }, "cca", "regularization");
+    refuses(&Spud { k: 0 }, "spud", "k");
+    refuses(&Mash { steps: 0, ..Mash::default() }, "mash", "steps");
+    refuses(&Sue { regularization: -1.0, ..Sue::default() }, "sue", "regularization");
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from .._catalogue import _ALL
 from ._base import Baseline
+from ._graphs import MASH, SPUD, SUE, LocalCKA
 from ._joint import EM, EOT, GW, FusedGW
 from ._kernels import KMM, TSVR, LapRLS
 from ._linear import CCA, PLS, Ridge
@@ -29,11 +30,15 @@ __all__ = [
     "KMM",
     "KNN",
     "LapRLS",
+    "LocalCKA",
+    "MASH",
     "Mean",
     "NearestPair",
     "PLS",
     "PairedMean",
     "Ridge",
+    "SPUD",
+    "SUE",
     "TNNR",
     "TSVR",
     "UCVME",
