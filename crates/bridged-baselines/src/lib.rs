@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`kernel`] | radial kernels and their widths |
 //! | [`kernel_ridge`] | weighted kernel ridge regression with many outputs |
+//! | `manifold` | a pool as a graph whose weights follow its density, and how a row joins it |
 //! | [`nn`] | small dense networks with gradients derived by hand |
 //! | [`prepare`] | the pairs as two matrices, standard columns, centred outputs |
 //! | [`transport`] | Sinkhorn and entropic Gromov–Wasserstein |
@@ -51,6 +52,9 @@ mod knn;
 mod laprls;
 mod limits;
 mod linear;
+mod local_cka;
+mod manifold;
+mod mash;
 mod nearest_pair;
 pub mod nn;
 mod pls;
@@ -59,9 +63,11 @@ mod retrieval;
 mod ridge;
 mod rosetta;
 mod sotalign;
+mod spud;
 mod structure;
 mod students;
 mod subspace;
+mod sue;
 pub mod svr;
 mod tnnr;
 pub mod transport;
@@ -79,13 +85,17 @@ pub use gw::{FusedGw, Gw};
 pub use kmm::Kmm;
 pub use knn::{Knn, Weights};
 pub use laprls::{Kernel, Laplacian, Laprls};
+pub use local_cka::LocalCka;
+pub use mash::Mash;
 pub use nearest_pair::NearestPair;
 pub use pls::Pls;
 pub use ridge::Ridge;
 pub use rosetta::Rosetta;
 pub use sotalign::Sotalign;
+pub use spud::Spud;
 pub use structure::Structure;
 pub use subspace::Components;
+pub use sue::Sue;
 pub use tnnr::Tnnr;
 pub use tsvr::Tsvr;
 pub use ucvme::Ucvme;
@@ -195,6 +205,10 @@ baselines! {
     Rosetta("rosetta", Both, "Rosetta: a rotation of x onto y, from clusters that are matched by their geometry"),
     Sotalign("sotalign", Both, "SOTAlign: linear maps that agree with the pairs and with the transport of ridge CCA"),
     Structure("structure", Both, "STRUCTURE: linear maps that agree with the pairs and keep each pool's neighbourhoods"),
+    Spud("spud", Both, "SPUD: shortest paths through both pools, which the pairs join"),
+    Mash("mash", Both, "MASH: random walks on both pools, which the pairs join"),
+    LocalCka("local-cka", Both, "LocalCKA: how well a row and a candidate extend the pairs"),
+    Sue("sue", Both, "SUE: eigenvectors of each pool's graph, matched by CCA on the pairs"),
 }
 
 impl Named for BaselineSpec {

@@ -9,7 +9,7 @@
 
 use crate::chunks::map_blocks_mut;
 use crate::matrix::MatrixRef;
-use crate::neighbors::{Neighbors, Own};
+use crate::neighbors::{Nearest, Neighbors, Own};
 
 /// A symmetric weighted graph, and D^{-1/2}.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +24,21 @@ impl Graph {
     /// Joins every row to its `others` nearest others with a weight of their squared distance: in
     /// full where that is mutual, by half where not.
     pub fn nearest_neighbors(x: MatrixRef<'_>, others: usize, weight: impl Fn(f64) -> f64) -> Self {
-        let n = x.rows();
         let nearest = Neighbors::new(x).nearest_of_own(others, Own::Excluded);
-        let mut joined = vec![Vec::new(); n];
-        for i in 0..n {
+        Self::of_neighbors(x.rows(), &nearest, |_, squared| weight(squared))
+    }
+
+    /// Joins every row i to its neighbours with a weight of i and their squared distance: in full
+    /// where that is mutual (the mean of both weights), by half where not.
+    pub fn of_neighbors(
+        rows: usize,
+        nearest: &Nearest,
+        weight: impl Fn(usize, f64) -> f64,
+    ) -> Self {
+        let mut joined = vec![Vec::new(); rows];
+        for i in 0..rows {
             for (&j, &squared) in nearest.rows_of(i).iter().zip(nearest.squared_of(i)) {
-                let half = 0.5 * weight(squared);
+                let half = 0.5 * weight(i, squared);
                 joined[i].push((j, half));
                 joined[j as usize].push((i as u32, half));
             }

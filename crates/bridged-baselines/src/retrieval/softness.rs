@@ -11,7 +11,7 @@
 //! its own. The added mean is one more pair that nothing can be said of: three lucky pairs do not earn
 //! full trust.
 
-use super::{Outputs, Scores};
+use super::{BAND, Outputs, Scores};
 use bridged::{Problem, ProblemSize, Seed};
 use rand::seq::SliceRandom;
 
@@ -54,18 +54,19 @@ impl Folds {
     }
 }
 
-/// What the left-out pairs say of each β.
+/// The pairs that were left out, with the scores that were learned without them.
 pub(super) struct LeftOut<'a> {
     problem: Problem<'a>,
     outputs: &'a Outputs,
-    /// For each β: Σ ⟨t, r⟩ and Σ |r|².
-    sums: [(f64, f64); SHARPNESS.len()],
-    pairs: usize,
+    /// (pairs so far, m); −∞ for a pair's own output.
+    scores: Vec<f64>,
+    /// The rows of the outputs of the pairs so far.
+    truth: Vec<usize>,
 }
 
 impl<'a> LeftOut<'a> {
     pub fn new(problem: Problem<'a>, outputs: &'a Outputs) -> Self {
-        Self { problem, outputs, sums: [(0.0, 0.0); SHARPNESS.len()], pairs: 0 }
+        Self { problem, outputs, scores: Vec::new(), truth: Vec::new() }
     }
 
     /// Adds the pairs of a fold, with the scores that were learned without them.
@@ -79,9 +80,17 @@ impl<'a> LeftOut<'a> {
                 row[own] = f64::NEG_INFINITY;
             }
         }
-        for (sums, &sharpness) in self.sums.iter_mut().zip(&SHARPNESS) {
-            let found = self.outputs.soft_mean(all.clone(), sharpness, pairs.len());
-            for (s, &(_, own)) in pairs.iter().enumerate() {
+        self.scores.append(&mut all);
+        self.truth.extend(pairs.iter().map(|p| p.1));
+    }
+
+    /// Σ ⟨t, r⟩ and Σ |r|² at one β.
+    fn sums(&self, sharpness: f64) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        let m = self.outputs.rows;
+        for (scores, truth) in self.scores.chunks(BAND * m).zip(self.truth.chunks(BAND)) {
+            let found = self.outputs.soft_mean(scores.to_vec(), sharpness, truth.len());
+            for (s, &own) in truth.iter().enumerate() {
                 let truth = self.problem.y.row(own);
                 for ((&v, &t), &mean) in found.row(s).iter().zip(truth).zip(&self.outputs.mean) {
                     let (r, t) = (f64::from(v) - f64::from(mean), f64::from(t) - f64::from(mean));
@@ -90,20 +99,21 @@ impl<'a> LeftOut<'a> {
                 }
             }
         }
-        self.pairs += pairs.len();
+        sums
     }
 
     /// The softness with the least error.
     pub fn best(self) -> Softness {
-        if self.pairs == 0 {
+        if self.truth.is_empty() {
             return UNKNOWN;
         }
         let shrunk = |(along, square): (f64, f64)| {
-            let with = square * (1.0 + 1.0 / self.pairs as f64);
+            let with = square * (1.0 + 1.0 / self.truth.len() as f64);
             if with > 0.0 { (along / with).clamp(0.0, 1.0) } else { 0.0 }
         };
         let mut best = (0.0, Softness { sharpness: 0.0, alpha: 0.0 });
-        for (&sums, &sharpness) in self.sums.iter().zip(&SHARPNESS) {
+        for &sharpness in &SHARPNESS {
+            let sums = self.sums(sharpness);
             let alpha = shrunk(sums);
             // Σ|t − α r|² without Σ|t|², which is the same for all.
             let error = alpha * alpha * sums.1 - 2.0 * alpha * sums.0;
@@ -115,10 +125,10 @@ impl<'a> LeftOut<'a> {
     }
 }
 
-/// The bytes that choosing takes: the scores of a fold, twice, and their means.
+/// The bytes that choosing takes: the scores of all pairs, and again those of a fold.
 pub(super) fn memory(size: ProblemSize) -> f64 {
-    let fold = size.pairs.min((size.pairs as f64 / 4.0).ceil() as usize + 1) as f64;
-    8.0 * fold * (3.0 * size.y.0 as f64 + 2.0 * size.y.1 as f64 + size.x.1 as f64)
+    let pairs = size.pairs as f64;
+    8.0 * pairs * (2.5 * size.y.0 as f64 + size.x.1 as f64)
 }
 
 #[cfg(test)]

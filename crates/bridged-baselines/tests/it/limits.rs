@@ -58,4 +58,7 @@ fn a_method_that_is_used_without_the_list_checks_its_numbers_too() {
     refuses(&Rosetta { k: 0, ..Rosetta::default() }, "rosetta", "k");
     refuses(&Sotalign { eps: 0.0, ..Sotalign::default() }, "sotalign", "eps");
     refuses(&Structure { tau: f64::NAN, ..Structure::default() }, "structure", "tau");
+    refuses(&Spud { k: 0 }, "spud", "k");
+    refuses(&Mash { steps: 0, ..Mash::default() }, "mash", "steps");
+    refuses(&Sue { regularization: -1.0, ..Sue::default() }, "sue", "regularization");
 }

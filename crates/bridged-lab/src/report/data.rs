@@ -5,7 +5,7 @@ use super::page::Colour;
 use crate::contender::{Contender, DEFAULT, PAPER, POSTERIOR, VARIANTS};
 use crate::record::{Outcome, RunRecord, RunScores};
 use crate::stats::{Interval, Standings, mean_within, standings, wilson};
-use crate::{Experiment, LabError, Pairing, Results, Setting, Sizes, SplitBy};
+use crate::{Clusters, Experiment, LabError, Pairing, Results, Setting, Sizes, SplitBy};
 use bridged::Direction;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -89,6 +89,19 @@ impl ReportData {
         }
     }
 
+    /// The studies in natural sizes, whatever else is on the page; not those with groups on one side
+    /// only or with wrong pairs, which are conditions of their own.
+    pub fn natural(&self) -> Vec<&Results> {
+        let all = self.sets.iter().flat_map(|set| {
+            [&set.main].into_iter().chain(set.others.iter().map(|other| &other.results))
+        });
+        all.filter(|results| {
+            let p = &results.study.protocol;
+            results.study.is_natural() && p.missing == 0.0 && p.wrong_pairs == 0.0
+        })
+        .collect()
+    }
+
     /// The parts of all main studies in a setting.
     pub fn parts(&self, setting: Setting) -> Vec<Part<'_>> {
         let parts = self.sets.iter().flat_map(|set| parts(&set.data, &set.main));
@@ -118,6 +131,7 @@ fn oddities(study: &Experiment) -> usize {
         p.sizes != Sizes::Equal,
         p.split_by != SplitBy::Entity,
         p.wrong_pairs > 0.0,
+        p.missing > 0.0,
         study.groups.iter().any(|&g| g > 7),
     ]
     .into_iter()
@@ -161,6 +175,9 @@ fn difference(main: &Experiment, other: &Experiment) -> (String, Difference) {
     if p.wrong_pairs != q.wrong_pairs {
         words.push(format!("{:.0} % wrong pairs", 100.0 * q.wrong_pairs));
     }
+    if p.missing != q.missing {
+        words.push(format!("{:.0} % of the groups on one side only", 100.0 * q.missing));
+    }
     if p.split_by != q.split_by {
         words.push("split by row".to_string());
     }
@@ -181,7 +198,7 @@ pub fn parts<'a>(data: &'a str, results: &'a Results) -> Vec<Part<'a>> {
                 .runs
                 .iter()
                 .filter(|r| r.cell.direction == direction && r.cell.setting == setting)
-                .filter(|r| r.cell.extra_clusters == 0)
+                .filter(|r| is_usual(r))
                 .collect();
             if !runs.is_empty() {
                 parts.push(Part { data, direction, setting, runs });
@@ -277,6 +294,16 @@ pub fn field(variant: &'static str, methods: &[&'static str]) -> Vec<&'static st
     let is_variant = |name: &str| VARIANTS.iter().any(|v| v.name == name);
     let others = methods.iter().copied().filter(|m| !is_variant(m));
     [variant].into_iter().chain(others).collect()
+}
+
+/// Whether a method was told the right number of clusters, or needs none.
+pub fn is_usual(run: &RunRecord) -> bool {
+    let told = match run.cell.clusters {
+        Clusters::Known => true,
+        Clusters::Hidden => matches!(run.outcome, Outcome::Scores(_)),
+        Clusters::Half | Clusters::Double => false,
+    };
+    told && run.cell.extra_clusters == 0
 }
 
 /// The scores of a run that did not fail.

@@ -52,6 +52,7 @@ pub struct Report {
 /// to show is left out.
 const SECTIONS: &[fn(&ReportData) -> Option<Section>] = &[
     sections::conclusion::section,
+    sections::natural::section,
     sections::errors::section,
     sections::stacked::section,
     sections::variants::section,

@@ -1,7 +1,7 @@
 //! The draws that methods share, over all data sets of a page, with their errors side by side: what a conclusion may
 //! be drawn from.
 
-use super::data::{ReportData, relative};
+use super::data::{ReportData, is_usual, relative};
 use crate::Setting;
 use crate::record::RunRecord;
 use crate::stats::{Interval, mean_within, wilson, win_shares};
@@ -80,7 +80,7 @@ impl Comparison {
 
 /// The runs with the right number of clusters.
 fn usual(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
-    runs.iter().filter(|r| r.cell.extra_clusters == 0)
+    runs.iter().filter(|r| is_usual(r))
 }
 
 impl Shared {

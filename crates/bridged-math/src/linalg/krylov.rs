@@ -94,11 +94,19 @@ pub fn largest_eigenpairs(
             .flat_map(|row| open.iter().map(|&j| row[j]))
             .collect();
         let filter = Filter::new(options.lower, ritz.cut, ritz.values[0]);
-        let filtered = filter.run(start, open.len(), &apply);
+        let filtered = filter.run(start.clone(), open.len(), &apply);
         if basis.len + open.len() > capacity {
             basis.restart(capacity / 2);
         }
-        if basis.extend(filtered, open.len(), &apply) == 0 {
+        let mut new = basis.extend(filtered, open.len(), &apply);
+        if new == 0 && open.len() < block {
+            // Settled pairs that lie far above the others drown them in the filter: without them.
+            let settled: Vec<usize> = (0..block).filter(|&j| settled(j)).collect();
+            let deflated = ritz.deflated(n, &settled, &apply);
+            let filter = Filter::new(options.lower, ritz.cut, ritz.values[open[0]]);
+            new = basis.extend(filter.run(start, open.len(), &deflated), open.len(), &apply);
+        }
+        if new == 0 {
             // Nothing is new beside the basis: what is left is rounding, and nothing can lower it.
             return Ok(done(converged));
         }
@@ -200,6 +208,34 @@ struct Ritz {
 }
 
 impl Ritz {
+    /// A without some of the pairs, A − Σ θ v vᵀ: their eigenvalues become 0.
+    fn deflated<F: Fn(usize, &[f64], &mut [f64])>(
+        &self,
+        n: usize,
+        pairs: &[usize],
+        apply: &F,
+    ) -> impl Fn(usize, &[f64], &mut [f64]) {
+        let (block, count) = (self.values.len(), pairs.len());
+        let rows = self.vectors.chunks_exact(block);
+        let v: Vec<f64> = rows.flat_map(|row| pairs.iter().map(|&j| row[j])).collect(); // (n, count)
+        let values: Vec<f64> = pairs.iter().map(|&j| self.values[j]).collect();
+        move |width, x, y| {
+            apply(width, x, y);
+            let mut along = sum_over_rows(n, count * width, |rows, out| {
+                let v = View::new(&v[rows.start * count..rows.end * count], rows.len(), count);
+                let x = View::new(&x[rows.start * width..rows.end * width], rows.len(), width);
+                product(v.t(), x, Accum::Replace, out);
+            });
+            for (row, value) in along.chunks_exact_mut(width).zip(&values) {
+                row.iter_mut().for_each(|a| *a *= -value);
+            }
+            map_blocks_mut(y, width, |rows, part| {
+                let v = View::new(&v[rows.start * count..rows.end * count], rows.len(), count);
+                product(v, View::new(&along, count, width), Accum::Add, part);
+            });
+        }
+    }
+
     /// The first `count` pairs, one vector a row.
     fn take(&self, n: usize, count: usize) -> Eigen {
         let block = self.values.len();
@@ -262,7 +298,10 @@ impl Basis {
     /// (Stathopoulos & Wu 2002).
     fn orthonormalise(&self, mut w: Vec<f64>, mut width: usize) -> (Vec<f64>, usize) {
         for _ in 0..2 {
-            if self.len > 0 && width > 0 {
+            if width == 0 {
+                break;
+            }
+            if self.len > 0 {
                 let mut minus = self.cross(&w, width);
                 minus.iter_mut().for_each(|c| *c = -*c);
                 map_blocks_mut(&mut w, width, |rows, part| {
@@ -486,6 +525,25 @@ mod tests {
         }
         for v in found.eigen.vectors.chunks(n) {
             assert!(v.iter().any(|&x| x > 1.0 - 1e-6));
+        }
+    }
+
+    #[test]
+    fn eigenvalues_far_below_the_largest_are_found_too() {
+        // Seven groups that nothing joins: 1 seven times, and noise far below.
+        let n = 1400;
+        let diagonal = |i: usize| if i < 7 { 1.0 } else { 0.36 * (i as f64 / n as f64 - 0.5) };
+        let apply = |width: usize, x: &[f64], y: &mut [f64]| {
+            for at in 0..n * width {
+                y[at] = diagonal(at / width) * x[at];
+            }
+        };
+        let options = Krylov { tol: 1e-6, ..Krylov::default() };
+        let found = largest_eigenpairs(n, 30, apply, options, Seed(2), &Silent).unwrap();
+        assert!(found.converged, "{} iterations", found.iterations);
+        for (j, v) in found.eigen.values.iter().enumerate() {
+            let expected = if j < 7 { 1.0 } else { diagonal(n - 1 - (j - 7)) };
+            assert!((v - expected).abs() < 1e-6, "{j}: {v} {expected}");
         }
     }
 

@@ -489,8 +489,7 @@ mod tests {
                 groups: 3,
                 pairs: 1 + at % 2,
                 setting: Setting::Inductive,
-                direction: Direction::Forward,
-                extra_clusters: 0,
+                ..StudyCell::default()
             },
             run: at / 2,
             seed: 0,

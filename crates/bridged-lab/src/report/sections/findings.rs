@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::record::RunRecord;
-use crate::report::data::{Part, ReportData, mean, range, relative};
+use crate::report::data::{Part, ReportData, is_usual, mean, range, relative};
 use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::stats::spearman;
 use bridged::Direction;
@@ -69,7 +69,7 @@ fn trends(data: &ReportData, variant: &str) -> Option<Figure> {
     for set in &data.sets {
         for direction in [Direction::Forward, Direction::Reverse] {
             let same = |r: &&RunRecord| r.method == variant && r.cell.direction == direction;
-            let usual = |r: &&RunRecord| r.cell.extra_clusters == 0;
+            let usual = |r: &&RunRecord| is_usual(r);
             let runs: Vec<&RunRecord> = set.main.runs.iter().filter(same).filter(usual).collect();
             let of = |value: fn(&RunRecord) -> usize| -> (Vec<f64>, Vec<f64>) {
                 runs.iter().filter_map(|r| Some((value(r) as f64, relative(r)?))).unzip()

@@ -12,6 +12,7 @@ pub mod errors;
 pub mod findings;
 pub mod growth;
 pub mod made;
+pub mod natural;
 pub mod overview;
 pub mod quality;
 pub mod scores;

@@ -1,6 +1,6 @@
 //! What was studied, and the answer in one table.
 
-use crate::report::data::{ReportData, mean, range, relative};
+use crate::report::data::{ReportData, is_usual, mean, range, relative};
 use crate::report::page::{Figure, Section, Table, TableCell};
 use crate::{Pairing, Sizes};
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
             drawn.join(", ").into(),
         ];
         row.extend(featured.iter().map(|variant| {
-            let usual = set.main.runs.iter().filter(|r| r.cell.extra_clusters == 0);
+            let usual = set.main.runs.iter().filter(|r| is_usual(r));
             let value = mean(usual.filter(|r| r.method == *variant), relative);
             let tip = value.map_or(String::new(), |v| format!("95 %: {}", range(v)));
             TableCell::value(value.map(|v| v.value)).tip(tip)

@@ -3,7 +3,7 @@
 use crate::Setting;
 use crate::record::RunRecord;
 use crate::report::charts::scatter::{Point, scatter};
-use crate::report::data::{ReportData, metric, relative, setting_name};
+use crate::report::data::{ReportData, is_usual, metric, relative, setting_name};
 use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits};
 use crate::stats::{Correlation, pearson, spearman};
 use bridged::Direction;
@@ -58,9 +58,10 @@ fn figure(data: &ReportData, pairing: &Pairing) -> Option<Figure> {
     let (mut panels, mut everything) = (Vec::new(), Vec::new());
     for (at, set) in data.sets.iter().enumerate() {
         for direction in [Direction::Forward, Direction::Reverse] {
-            let runs = set.main.runs.iter().filter(|r| {
-                r.method == "bridged" && r.cell.extra_clusters == 0 && r.cell.direction == direction
-            });
+            let runs =
+                set.main.runs.iter().filter(|r| {
+                    r.method == "bridged" && is_usual(r) && r.cell.direction == direction
+                });
             let point = |run: &RunRecord, colour| {
                 let (x, y) = ((pairing.x)(run)?, (pairing.y)(run)?);
                 let about = format!(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from .._catalogue import _ALL
 from ._aligned import STRUCTURE, Rosetta, SOTAlign
 from ._base import Baseline
+from ._graphs import ASIF, MASH, SPUD, SUE, LocalCKA
 from ._joint import EM, EOT, GW, FusedGW
 from ._kernels import KMM, TSVR, LapRLS
 from ._linear import CCA, PLS, Ridge
@@ -20,6 +21,7 @@ from ._networks import GCN, TNNR, UCVME, FixMatch
 from ._plain import KNN, Mean, NearestPair, PairedMean
 
 __all__ = [
+    "ASIF",
     "CCA",
     "EM",
     "EOT",
@@ -30,6 +32,8 @@ __all__ = [
     "KMM",
     "KNN",
     "LapRLS",
+    "LocalCKA",
+    "MASH",
     "Mean",
     "NearestPair",
     "PLS",
@@ -37,7 +41,9 @@ __all__ = [
     "Ridge",
     "Rosetta",
     "SOTAlign",
+    "SPUD",
     "STRUCTURE",
+    "SUE",
     "TNNR",
     "TSVR",
     "UCVME",
