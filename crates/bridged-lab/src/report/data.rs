@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug)]
 pub struct ReportData {
     pub sets: Vec<DatasetResults>,
+    /// Data sets that were studied in natural sizes alone, where others were not: their pairs are
+    /// counted otherwise, so they are not compared with the rest.
+    pub apart: Vec<DatasetResults>,
     /// What the page says that it was made by.
     pub command: String,
 }
@@ -78,7 +81,10 @@ impl ReportData {
             let others = others.collect();
             DatasetResults { data, main, others }
         });
-        Ok(Self { sets: sets.collect(), command: command.to_string() })
+        let natural = |set: &DatasetResults| set.main.study.is_natural();
+        let (apart, sets): (Vec<_>, Vec<_>) = sets.partition(natural);
+        let (sets, apart) = if sets.is_empty() { (apart, sets) } else { (sets, apart) };
+        Ok(Self { sets, apart, command: command.to_string() })
     }
 
     pub fn title(&self) -> String {
@@ -92,7 +98,7 @@ impl ReportData {
     /// The studies in natural sizes, whatever else is on the page; not those with groups on one side
     /// only or with wrong pairs, which are conditions of their own.
     pub fn natural(&self) -> Vec<&Results> {
-        let all = self.sets.iter().flat_map(|set| {
+        let all = self.sets.iter().chain(&self.apart).flat_map(|set| {
             [&set.main].into_iter().chain(set.others.iter().map(|other| &other.results))
         });
         all.filter(|results| {
@@ -100,6 +106,12 @@ impl ReportData {
             results.study.is_natural() && p.missing == 0.0 && p.wrong_pairs == 0.0
         })
         .collect()
+    }
+
+    /// What the numbers of pairs of the main studies count.
+    pub fn pairs_name(&self) -> &'static str {
+        let natural = self.sets.iter().all(|set| set.main.study.is_natural());
+        if natural { "pairs" } else { "pairs a group" }
     }
 
     /// The parts of all main studies in a setting.

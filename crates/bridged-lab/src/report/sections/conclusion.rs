@@ -35,7 +35,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
             let slow = comparison.with_slow.as_ref();
             let which = if slow.is_some() { "the methods that ran on every draw" } else { "all methods" };
             figures.extend(standings.figure(which));
-            figures.extend(standings.by_pairs());
+            figures.extend(standings.by_pairs(data.pairs_name()));
             if let Some(slow) = slow {
                 let which = "all methods, on the draws that all of them ran on";
                 figures.extend(Standings::new(slow).figure(which));
@@ -372,7 +372,7 @@ impl<'a> Standings<'a> {
     }
 
     /// Mean errors against the number of pairs.
-    fn by_pairs(&self) -> Option<Figure> {
+    fn by_pairs(&self, pairs_name: &str) -> Option<Figure> {
         let pairs = self.shared.pairs();
         let there: Vec<usize> =
             self.order.iter().copied().filter(|m| self.shared.error(*m).is_some()).collect();
@@ -410,18 +410,19 @@ impl<'a> Standings<'a> {
             });
         }
         let about = Curves {
-            across: "pairs a group, logarithmic",
+            across: &format!("{pairs_name}, logarithmic"),
             up: "error ÷ the constant's, logarithmic",
             scale: Scale::Log,
             line: Some(1.0),
-            label: "mean error against pairs a group",
+            label: "mean error against the number of pairs",
         };
         let panels =
             vec![("Mean error by the number of pairs".to_string(), curves(&lines, &about))];
-        let caption = "Mean error ÷ the constant's against the pairs a group, over the same draws, with 95 % \
-                       intervals. Named are the best form of Bridged Clustering, the shipped default, the paper's form \
-                       and the three best rivals; the others are grey."
-            .to_string();
+        let caption = format!(
+            "Mean error ÷ the constant's against the number of {pairs_name}, over the same draws, with 95 % \
+             intervals. Named are the best form of Bridged Clustering, the shipped default, the paper's form \
+             and the three best rivals; the others are grey."
+        );
         Some(Figure { caption, legend: Vec::new(), panels, table })
     }
 }
@@ -478,7 +479,6 @@ mod tests {
     use crate::record::{Outcome, RunRecord, RunScores};
     use crate::report::data::DatasetResults;
     use crate::{Experiment, Results, Setting, StudyCell};
-    use bridged::Direction;
 
     /// A page about one data set with two cells: for each method its errors on the draws of both, a failure where the
     /// error is infinite.
@@ -511,7 +511,7 @@ mod tests {
         let runs = runs.collect();
         let main = Results { name: "s".into(), study, runs, spaces: None, made: None };
         let set = DatasetResults { data: "d".into(), main, others: Vec::new() };
-        ReportData { sets: vec![set], command: String::new() }
+        ReportData { sets: vec![set], apart: Vec::new(), command: String::new() }
     }
 
     fn sentences(methods: &[(&str, &[f64])]) -> [String; 3] {

@@ -14,7 +14,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
         let mut table = Table::new([
             "experiment",
             "method",
-            "pairs a group",
+            data.pairs_name(),
             "runs",
             "median error ÷ mean's",
             "quartiles",
@@ -22,7 +22,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
         ]);
         let mut panels = Vec::new();
         for part in &parts {
-            let rows = rows(part, &featured);
+            let rows = rows(part, &featured, data.pairs_name());
             for row in &rows {
                 for (title, values) in &row.boxes {
                     let Some([_, q1, median, q3, _]) = summary(values) else { continue };
@@ -53,7 +53,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
         }
         let caption =
             "Boxes from quartile to quartile with the median, whiskers from 5 % to 95 %; \
-                       from top to bottom of a method: few to many pairs a group; the method with \
+                       from top to bottom of a method: few to many pairs; the method with \
                        the smallest mean error comes first. The dashed line is the error of the \
                        constant."
                 .to_string();
@@ -98,7 +98,7 @@ fn means(data: &ReportData, parts: &[Part<'_>], setting: Setting) -> Option<Figu
     (!parts.is_empty()).then(|| Figure { caption, table, ..Figure::default() })
 }
 
-fn rows(part: &Part<'_>, featured: &[&'static str]) -> Vec<BoxRow> {
+fn rows(part: &Part<'_>, featured: &[&'static str], pairs_name: &str) -> Vec<BoxRow> {
     let mut pairs: Vec<usize> = part.runs.iter().map(|r| r.cell.pairs).collect();
     pairs.sort_unstable();
     pairs.dedup();
@@ -119,7 +119,7 @@ fn rows(part: &Part<'_>, featured: &[&'static str]) -> Vec<BoxRow> {
             let of = |n: usize| {
                 part.of(method).filter(|r| r.cell.pairs == n).filter_map(relative).collect()
             };
-            let boxes = pairs.iter().map(|&n| (format!("{n} pairs a group"), of(n)));
+            let boxes = pairs.iter().map(|&n| (format!("{n} {pairs_name}"), of(n)));
             let boxes = boxes.filter(|(_, values): &(String, Vec<f64>)| !values.is_empty());
             BoxRow { name: method.to_string(), colour: colour(method), boxes: boxes.collect() }
         })

@@ -26,6 +26,16 @@ struct Quantity {
     of: fn(&RunScores) -> Option<f64>,
 }
 
+impl Quantity {
+    /// The part of an interval that the quantity can have: Student's is symmetric and knows no ends.
+    fn possible(&self, mean: Interval) -> Interval {
+        match self.scale {
+            Scale::Share => Interval { high: mean.high.min(1.0), ..mean.not_negative() },
+            _ => mean.not_negative(),
+        }
+    }
+}
+
 const ERROR: Quantity = Quantity {
     title: "Error",
     up: "error ÷ the constant's",
@@ -61,8 +71,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
         id: "natural",
         title: "Natural conditions".into(),
         text: "All groups in their own sizes, and a few pairs wherever chance puts them: fewer pairs than groups is \
-               the usual case. A form of Bridged Clustering is told the number of groups, or a wrong one where its \
-               name says so; the others need none. The right group is that of the real row that a method retrieves: \
+               the usual case. A form of Bridged Clustering is told the number of groups C, or a wrong one where its \
+               name says so (k = C/2, k = 2C); the others need none. The right group is that of the real row that a method retrieves: \
                by its own ranking, or the row nearest to what it predicts. Intervals are 95 %."
             .into(),
         figures,
@@ -74,9 +84,9 @@ fn line_name(run: &RunRecord) -> String {
     let told = match run.cell.clusters {
         Clusters::Known => "",
         Clusters::Hidden if !crate::report::page::is_ours(&run.method) => "",
-        Clusters::Hidden => ", count hidden",
-        Clusters::Half => ", half the count",
-        Clusters::Double => ", twice the count",
+        Clusters::Hidden => ", k hidden",
+        Clusters::Half => ", k = C/2",
+        Clusters::Double => ", k = 2C",
     };
     format!("{}{told}", run.method)
 }
@@ -107,7 +117,7 @@ fn means(runs: &[&RunRecord], quantity: &Quantity) -> BTreeMap<String, BTreeMap<
             continue;
         }
         let by_part: Vec<Vec<f64>> = by_part.into_values().collect();
-        if let Some(mean) = mean_within(&by_part) {
+        if let Some(mean) = mean_within(&by_part).map(|mean| quantity.possible(mean)) {
             found.entry(line).or_default().insert(pairs, mean);
         }
     }
@@ -316,5 +326,83 @@ fn value(mean: Option<Interval>, quantity: &Quantity) -> TableCell {
             cell.tip(format!("95 %: {} to {}", said(mean.low, quantity), said(mean.high, quantity)))
         }
         false => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Outcome;
+    use crate::{Experiment, Results, StudyCell};
+
+    fn run(data: &str, method: &str, pairs: usize, clusters: Clusters, mse: f64) -> RunRecord {
+        let metrics = [("mse", mse), ("right_group", 1.0 - mse / 2.0), (CLAIMED, 0.75)];
+        let metrics = metrics.map(|(name, value)| (name.to_string(), Some(value))).into();
+        let scores = RunScores { mse_of_mean: 1.0, metrics, ..RunScores::default() };
+        RunRecord {
+            data: data.into(),
+            cell: StudyCell { groups: 4, pairs, clusters, ..StudyCell::default() },
+            run: 0,
+            seed: 0,
+            method: method.into(),
+            version: "0".into(),
+            outcome: Outcome::Scores(Box::new(scores)),
+        }
+    }
+
+    fn report(runs: Vec<RunRecord>, protocol: &str) -> ReportData {
+        let mut by_data: BTreeMap<String, Vec<RunRecord>> = BTreeMap::new();
+        for run in runs {
+            by_data.entry(run.data.clone()).or_default().push(run);
+        }
+        let results = by_data.into_iter().map(|(data, runs)| {
+            let text = format!("data = \"{data}.parquet\"\n[protocol]\n{protocol}");
+            let keys: toml::Table = toml::from_str(&text).unwrap();
+            let study = Experiment::from_table(keys).unwrap();
+            Results { name: data, study, runs, spaces: None, made: None }
+        });
+        ReportData::new(results.collect(), "test").unwrap()
+    }
+
+    const NATURAL: &str = "sizes = \"natural\"\npairing = \"iid\"";
+
+    #[test]
+    fn every_line_is_there_and_the_best_of_each_number_of_pairs_is_bold() {
+        let mut runs = Vec::new();
+        for data in ["a", "b"] {
+            for (pairs, ours, theirs) in [(3, 0.9, 0.8), (30, 0.5, 0.6)] {
+                runs.push(run(data, DEFAULT, pairs, Clusters::Known, ours));
+                runs.push(run(data, DEFAULT, pairs, Clusters::Double, ours + 0.1));
+                runs.push(run(data, "spud", pairs, Clusters::Known, theirs));
+            }
+        }
+        // A method that lacks a data set has no mean over all of them.
+        runs.push(run("a", "eot", 3, Clusters::Known, 0.1));
+        let section = section(&report(runs, NATURAL)).unwrap();
+        let table = &section.figures[0].table;
+        let lines: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
+        assert_eq!(lines, [DEFAULT, "spud", "bridged-default, k = 2C"]);
+        let bold: Vec<(usize, usize)> = (0..3)
+            .flat_map(|i| (1..3).map(move |j| (i, j)))
+            .filter(|&(i, j)| table.rows[i][j].best)
+            .collect();
+        assert_eq!(bold, [(0, 2), (1, 1)]);
+        assert!(section.figures.iter().all(|f| !f.panels.iter().any(|p| p.1.contains("NaN"))));
+        let best = section.figures.iter().find(|f| f.caption.starts_with("Who has")).unwrap();
+        assert_eq!(best.table.rows[0][2].text, "eot", "on its own data set it counts");
+    }
+
+    #[test]
+    fn other_studies_have_no_such_section() {
+        let runs = vec![run("a", "knn", 3, Clusters::Known, 0.9)];
+        assert!(section(&report(runs, "sizes = \"equal\"")).is_none());
+    }
+
+    #[test]
+    fn shares_stay_between_none_and_all() {
+        let wide = Interval { value: 0.5, low: -0.2, high: 1.4 };
+        let share = RIGHT_GROUP.possible(wide);
+        assert_eq!((share.low, share.high), (0.0, 1.0));
+        assert_eq!(ERROR.possible(wide).high, 1.4);
     }
 }

@@ -23,10 +23,13 @@ pub fn section(data: &ReportData) -> Option<Section> {
         }
         let names = picture.groups.iter().enumerate();
         let caption = format!(
-            "One draw of {}: {} groups, {} pairs a group, on the first two principal components of \
+            "One draw of {}: {} groups, {} {}, on the first two principal components of \
              each side. Lines join the rows of a pair; everything else is what the methods are \
              given unlinked.",
-            set.data, picture.cell.groups, picture.cell.pairs
+            set.data,
+            picture.cell.groups,
+            picture.cell.pairs,
+            data.pairs_name()
         );
         figures.push(Figure {
             caption,

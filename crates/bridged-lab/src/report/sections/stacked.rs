@@ -29,7 +29,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
         let palette = colours(&order[..order.len().min(SERIES - 1)]);
         let colour = |m: &str| palette.iter().find(|p| p.0 == m).map_or(Colour::Other, |p| p.1);
 
-        let mut table = Table::new(["experiment", "C", "pairs a group", "draws", "wins"]);
+        let mut table = Table::new(["experiment", "C", data.pairs_name(), "draws", "wins"]);
         let mut panels = Vec::new();
         for (part, shares) in parts.iter().zip(&shares) {
             let stacks = shares.iter().map(|s| {
@@ -39,7 +39,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
                 segments.sort_by_key(|segment| place(&segment.0));
                 Bar {
                     group: format!("C = {}", s.groups),
-                    tick: format!("{} pairs a group", s.pairs),
+                    tick: format!("{} {}", s.pairs, data.pairs_name()),
                     segments,
                 }
             });

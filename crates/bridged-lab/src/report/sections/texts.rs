@@ -24,8 +24,9 @@ pub fn section(data: &ReportData) -> Option<Section> {
 fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
     let name = scorer.name.to_uppercase();
     let mut panels = Vec::new();
+    let mut legend: Vec<usize> = Vec::new();
     let mut table =
-        Table::new(["experiment", "method", "pairs a group", "runs", name.as_str(), "95 %"]);
+        Table::new(["experiment", "method", data.pairs_name(), "runs", name.as_str(), "95 %"]);
     for part in [Setting::Transductive, Setting::Inductive].into_iter().flat_map(|s| data.parts(s))
     {
         if !part.runs.iter().any(|r| metric(r, scorer.name).is_some()) {
@@ -34,13 +35,16 @@ fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
         let mut pairs: Vec<usize> = part.runs.iter().map(|r| r.cell.pairs).collect();
         pairs.sort_unstable();
         pairs.dedup();
+        if pairs.len() > legend.len() {
+            legend.clone_from(&pairs);
+        }
         let mut rows = Vec::new();
         for method in part.methods() {
             let mut values = Vec::new();
             for (at, &n) in pairs.iter().enumerate() {
                 let of = || part.of(method).filter(|r| r.cell.pairs == n);
                 let Some(value) = mean(of(), |r| metric(r, scorer.name)) else { continue };
-                let title = format!("{n} pairs a group");
+                let title = format!("{n} {}", data.pairs_name());
                 values.push((title, Colour::nth(at), value));
                 table.row(vec![
                     part.full_label().into(),
@@ -56,7 +60,9 @@ fn figure(data: &ReportData, scorer: &Scorer) -> Option<Figure> {
         let label = part.full_label();
         panels.push((label.clone(), dots(&rows, None, &name, &label)));
     }
-    let legend = (0..4).map(|i| (Colour::nth(i), format!("{} pairs a group", i + 1))).collect();
-    let caption = format!("{name} by the number of pairs a group, with 95 % intervals.");
+    let legend = legend.into_iter().enumerate();
+    let legend = legend.map(|(at, n)| (Colour::nth(at), format!("{n} {}", data.pairs_name())));
+    let legend = legend.collect();
+    let caption = format!("{name} by the number of {}, with 95 % intervals.", data.pairs_name());
     (!panels.is_empty()).then_some(Figure { caption, legend, panels, table })
 }
