@@ -379,7 +379,11 @@ mod tests {
         let study = Experiment::parse("data = \"d.parquet\"").unwrap();
         assert_eq!(study.cells(7).len(), 2 * 2 * 20);
         assert_eq!(study.seeds, 30);
-        assert_eq!(study.methods.len(), BaselineSpec::ALL.len() + 1);
+        assert_eq!(
+            study.methods.len(),
+            BaselineSpec::ALL.len() + 2,
+            "and the paper's and the default"
+        );
     }
 
     #[test]
