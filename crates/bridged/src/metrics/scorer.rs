@@ -134,7 +134,8 @@ mod tests {
         let links = Links::new(side, side, &bridge).unwrap();
         let found = if right { classes } else { [0, 1, 1, 1, 2, 0] };
         let retrieved = Retrieved { found: &found, truth: &classes };
-        let claim = |at: usize| Claim { probability: 0.8, came_true: right && at % 5 > 0 };
+        let claim =
+            |at: usize| Claim { probability: 0.8, came_true: right && !at.is_multiple_of(5) };
         let claims: Vec<Claim> = (0..20).map(claim).collect();
         let balls = |outside: usize| -> Vec<bool> {
             (0..20).map(|at| at >= if right { outside } else { 2 * outside }).collect()
