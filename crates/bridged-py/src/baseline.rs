@@ -4,8 +4,9 @@ use crate::arrays::{PairRows, Rows, array, pairs, view};
 use crate::host::Host;
 use crate::params;
 use bridged::Seed;
+use bridged::retrieve;
 use bridged::{Method, Predictor, Problem};
-use numpy::PyArray2;
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 
 #[pyclass(frozen, module = "bridged._native")]
@@ -55,5 +56,19 @@ impl Baseline {
         let x = view(&x)?;
         let values = host.run(py, |_| self.fitted.predict_pool(x))?;
         Ok(array(py, values))
+    }
+
+    /// The rows of the y pool that belong to each row best, best first, row after row.
+    fn retrieve<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+        y: Rows<'py>,
+        n: usize,
+        host: Host,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (rows, y) = (view(&rows)?, view(&y)?);
+        let found = host.run(py, |_| retrieve(self.fitted.as_ref(), rows, y, n))?;
+        Ok(PyArray1::from_vec(py, found))
     }
 }

@@ -4,7 +4,8 @@ use crate::arrays::{Rows, from_labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
 use crate::params::write;
-use bridged::metrics::{self, Contingency, LabelledRows, ScoredRows as Scored};
+use bridged::metrics::calibration::expected_calibration_error;
+use bridged::metrics::{self, Claim, Contingency, LabelledRows, ScoredRows as Scored};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -58,10 +59,19 @@ fn bleu(candidates: Vec<String>, references: Vec<Vec<String>>) -> PyResult<f64> 
     Ok(metrics::bleu(&candidates, &references).map_err(Failure::from)?)
 }
 
+/// The expected calibration error of probabilities; none without any.
+#[pyfunction]
+fn ece(probability: Vec<f64>, came_true: Vec<bool>) -> Option<f64> {
+    let claims = probability.into_iter().zip(came_true);
+    let claims = claims.map(|(probability, came_true)| Claim { probability, came_true });
+    expected_calibration_error(&claims.collect::<Vec<_>>())
+}
+
 /// Puts them into the module.
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(regression, m)?)?;
     m.add_function(wrap_pyfunction!(agreement, m)?)?;
     m.add_function(wrap_pyfunction!(bridging, m)?)?;
-    m.add_function(wrap_pyfunction!(bleu, m)?)
+    m.add_function(wrap_pyfunction!(bleu, m)?)?;
+    m.add_function(wrap_pyfunction!(ece, m)?)
 }

@@ -54,6 +54,19 @@ def test_a_baseline_predicts_and_can_be_pickled_and_repeated(cls, task):
         clone(model).predict(task.X)
 
 
+@by_class
+def test_rows_of_y_are_retrieved_best_first(cls, task):
+    x, y = task.X, task.Y
+    model = quick(cls).fit(x, y, task.pairs)
+    found = model.retrieve(x[:5], 3)
+    assert found.shape == (5, 3) and found.max() < len(y)
+    assert all(len(set(row)) == 3 for row in found)
+    assert np.array_equal(model.retrieve(x[:5]), found[:, :1])
+    assert model.retrieve(x[:1], 10**12).shape == (1, len(y))
+    with pytest.raises(ValueError, match="at least 1"):
+        model.retrieve(x, 0)
+
+
 def test_a_nested_parameter_is_the_core_s(task):
     wide = baselines.KMM(width={"sigma": 2.0}).fit(task.X, task.Y, task.pairs).predict(task.X)
     assert not np.array_equal(wide, baselines.KMM().fit(task.X, task.Y, task.pairs).predict(task.X))

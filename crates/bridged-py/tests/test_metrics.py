@@ -51,8 +51,15 @@ def test_a_bridge_is_scored_by_class():
     assert scores["accuracy"] == 0.0 and scores["truth"] == [0, 1] and scores["epsilon_b"] == 1.0
 
 
+def test_lists_of_other_lengths_are_refused():
+    for score in (metrics.right_group, metrics.ece, metrics.coverage):
+        with pytest.raises(ValueError, match="one entry for each row"):
+            score([0.5, 0.5], [1])
+
+
 def test_there_is_a_function_for_every_metric_of_the_core():
     fields = {"epsilon": "misclustering", "accuracy": "bridging", "epsilon_b": "bridging"}
+    fields |= {"coverage_80": "coverage", "coverage_90": "coverage"}
     for name in _catalogue.catalogue()["metrics"]:
         assert fields.get(name, name) in metrics.__all__
 

@@ -88,7 +88,7 @@ pub use error::Error;
 pub use evaluate::{BridgeScores, ByMetric, Evaluation, Latent, Scores, ValueScores};
 pub use fit::local_map::{Anchor, LocalMap};
 pub use fit::residual_map::ResidualMap;
-pub use method::{Method, MethodError, Predictor};
+pub use method::{Method, MethodError, Predictor, retrieve};
 pub use model::{BridgedModel, Direction};
 pub use novelty::UNFAMILIAR;
 #[cfg(feature = "persist")]

@@ -9,6 +9,7 @@ use crate::settings::{BadParameter, Check, Limits, SideSpec};
 use crate::{BridgedClustering, BridgedModel, Direction, Error, Problem, ProblemSize};
 use bridged_math::cancel::cancellable;
 use bridged_math::memory::{self, TooLarge};
+use bridged_math::neighbors::Neighbors;
 use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Watch};
 use std::fmt::Debug;
 use thiserror::Error as ThisError;
@@ -66,6 +67,20 @@ pub trait Predictor: Send + Sync {
     fn retrieve(&self, rows: MatrixRef<'_>, n: usize) -> Result<Option<Vec<u32>>, MethodError> {
         let _ = (rows, n);
         Ok(None)
+    }
+}
+
+/// The `n` rows of the y pool that belong to each row best, best first: by the method's own ranking, or
+/// those nearest to what it predicts.
+pub fn retrieve(
+    predictor: &dyn Predictor,
+    rows: MatrixRef<'_>,
+    y: MatrixRef<'_>,
+    n: usize,
+) -> Result<Vec<u32>, MethodError> {
+    match predictor.retrieve(rows, n)? {
+        Some(ranked) => Ok(ranked),
+        None => Ok(Neighbors::new(y).nearest(predictor.predict(rows)?.view(), n).rows),
     }
 }
 
@@ -259,6 +274,8 @@ mod tests {
         let predictor = method.fit(problem, Seed(0), &Silent).unwrap();
         let (pool, unseen) = (predictor.predict_pool(x.view()), predictor.predict(x.view()));
         assert_eq!(pool.unwrap(), unseen.unwrap());
+        let found = retrieve(predictor.as_ref(), x.view().slice(0..1), x.view(), 2).unwrap();
+        assert!(found.len() == 2 && found.iter().all(|&row| row < 6), "its own group: {found:?}");
         let error = predictor.predict_pool(x.view().slice(0..3)).unwrap_err();
         assert_eq!(error.to_string(), "bridged: the pool had 12 rows when it was fitted, got 3");
     }

@@ -12,7 +12,21 @@ import numpy as np
 from . import _native
 from ._arrays import as_rows
 
-__all__ = ["ami", "ari", "bleu", "bridging", "mae", "misclustering", "mse", "nmi", "r2", "regression"]
+__all__ = [
+    "ami",
+    "ari",
+    "bleu",
+    "bridging",
+    "coverage",
+    "ece",
+    "mae",
+    "misclustering",
+    "mse",
+    "nmi",
+    "r2",
+    "regression",
+    "right_group",
+]
 
 
 def regression(predicted, truth, answered=None) -> dict:
@@ -159,3 +173,67 @@ def bleu(candidates, references) -> float:
     if isinstance(candidates, str) or any(isinstance(r, str) for r in references):
         raise ValueError("give a sequence of texts, and for each of them a sequence of references")
     return _native.bleu(list(candidates), [list(r) for r in references])
+
+
+def right_group(found, truth) -> float:
+    """The share of retrieved rows that are of the class of the true one.
+
+    Parameters
+    ----------
+    found, truth : array-like, (n,)
+        The classes of the rows that were retrieved, and of those that were looked for.
+
+    Examples
+    --------
+    >>> from bridged import metrics
+    >>> metrics.right_group(["moth", "bee"], ["moth", "fly"])
+    0.5
+    """
+    found, truth = _same_length("found", found, truth)
+    return float(np.mean(found == truth))
+
+
+def ece(probability, came_true) -> float:
+    """The expected calibration error of probabilities, over ten bins of equally many.
+
+    Parameters
+    ----------
+    probability : array-like, (n,)
+        What was said, as ``Prediction.probability``.
+    came_true : array of bool, (n,)
+
+    Examples
+    --------
+    >>> from bridged import metrics
+    >>> round(metrics.ece([0.9, 0.9], [False, False]), 6)
+    0.9
+    """
+    probability, came_true = _same_length("probability", probability, came_true)
+    return _native.ece(probability.astype(float).tolist(), came_true.astype(bool).tolist())
+
+
+def coverage(distance, radius) -> float:
+    """The share of balls that hold the true output.
+
+    Parameters
+    ----------
+    distance : array-like, (n,)
+        How far each true output is from what was predicted.
+    radius : array-like, (n,)
+        The radius of each ball, as ``Prediction.radius``.
+
+    Examples
+    --------
+    >>> from bridged import metrics
+    >>> metrics.coverage([1.0, 3.0], [2.0, 2.0])
+    0.5
+    """
+    distance, radius = _same_length("distance", distance, radius)
+    return float(np.mean(distance <= radius))
+
+
+def _same_length(name: str, a, b) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.ndim != 1 or a.size == 0:
+        raise ValueError(f"`{name}` and what it is compared with need one entry for each row, got {a.shape} and {b.shape}")
+    return a, b

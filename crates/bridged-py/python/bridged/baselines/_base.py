@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,6 +73,20 @@ class Baseline(Runs, BaseEstimator):
         """Predict the rows of the x pool that it was fitted on (the transductive setting)."""
         check_is_fitted(self)
         return self._learned().predict_pool(self._task[1], self._host())
+
+    def retrieve(self, X: Rows, n: int = 1) -> npt.NDArray[np.uint32]:
+        """The n rows of Y that belong to each row of X best, best first, as row numbers.
+
+        By the method's own ranking where it has one (``ASIF``, ``SPUD`` and the other newer rivals),
+        otherwise those nearest to what it predicts.
+        """
+        check_is_fitted(self)
+        if n < 1:
+            raise ValueError(f"`n` must be at least 1, got {n}")
+        rows = as_known(X, self._names, self.n_features_in_, "x", self)
+        y = self._task[2]
+        found = self._learned().retrieve(lowered(rows, None), y, int(n), self._host())
+        return found.reshape(len(rows), min(int(n), len(y)))
 
     def score(self, X: Rows | PairSamples, Y: Rows = None) -> float:
         """The negative mean squared error on rows that belong together, or on the pairs of PairSamples.
