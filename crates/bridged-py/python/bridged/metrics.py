@@ -235,5 +235,7 @@ def coverage(distance, radius) -> float:
 def _same_length(name: str, a, b) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.ndim != 1 or a.size == 0:
-        raise ValueError(f"`{name}` and what it is compared with need one entry for each row, got {a.shape} and {b.shape}")
+        raise ValueError(
+            f"`{name}` and what it is compared with need one entry for each row, got {a.shape} and {b.shape}"
+        )
     return a, b
