@@ -9,7 +9,7 @@
 //!
 //! Rows of one entity fall into one part, so that a photograph whose caption is asked for was not
 //! seen with another caption. The reverse direction draws the same way with the sides exchanged.
-//! Groups in their natural sizes are drawn otherwise: see [`natural`].
+//! Groups in their natural sizes are drawn otherwise: see `protocol/natural.rs`.
 
 mod division;
 mod natural;

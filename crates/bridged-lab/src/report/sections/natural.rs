@@ -7,7 +7,7 @@ use crate::record::{RunRecord, RunScores};
 use crate::report::charts::curves::{Curve, Curves, curves, highlight};
 use crate::report::charts::dots::Scale;
 use crate::report::data::{ReportData, scores};
-use crate::report::page::{Figure, Section, Table, TableCell, digits, percent};
+use crate::report::page::{Colour, Figure, Section, Table, TableCell, digits, is_ours, percent};
 use crate::stats::{Interval, mean_within};
 use bridged::Direction;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +83,7 @@ pub fn section(data: &ReportData) -> Option<Section> {
 fn line_name(run: &RunRecord) -> String {
     let told = match run.cell.clusters {
         Clusters::Known => "",
-        Clusters::Hidden if !crate::report::page::is_ours(&run.method) => "",
+        Clusters::Hidden if !is_ours(&run.method) => "",
         Clusters::Hidden => ", k hidden",
         Clusters::Half => ", k = C/2",
         Clusters::Double => ", k = 2C",
@@ -145,12 +145,18 @@ fn chart(
     quantity: &Quantity,
     label: &str,
 ) -> String {
-    let names: Vec<&str> = order.iter().map(String::as_str).collect();
-    let colours = highlight(&names, &[DEFAULT, PAPER], LINES);
+    // The other forms of ours stay grey: rivals are what a reader looks for.
+    let ours = |name: &str| is_ours(name.split(',').next().unwrap_or(name));
+    let follow = [DEFAULT, PAPER];
+    let shown = |name: &&str| follow.contains(name) || !ours(name);
+    let names: Vec<&str> = order.iter().map(String::as_str).filter(shown).collect();
+    let colours = highlight(&names, &follow, LINES);
+    let colour =
+        |name: &str| names.iter().position(|n| *n == name).map_or(Colour::Other, |at| colours[at]);
     let lines: Vec<Curve> = order
         .iter()
-        .zip(colours)
-        .filter_map(|(name, colour)| {
+        .filter_map(|name| {
+            let colour = colour(name);
             let points = means.get(name)?.iter().map(|(pairs, mean)| (*pairs as f64, *mean));
             Some(Curve { name: name.clone(), colour, points: points.collect() })
         })
