@@ -5,7 +5,7 @@ use crate::printer::{Align, Grid, bold, count, cut, dim, number, plural};
 use crate::visible::visible;
 use anyhow::Result;
 use bridged::bridge::Target;
-use bridged::{BridgedModel, Direction, Explanation, Side, Source};
+use bridged::{BridgedModel, Direction, Explanation, MemberShare, Side, Source};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -151,6 +151,64 @@ pub fn print_shown(model: &BridgedModel, show: Show<'_>, out: &mut dyn Write) ->
     writeln!(out, "{}\n", dim(&line))
 }
 
+/// Prints what predicts, and how much of it the table of links stands for.
+pub fn print_members(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
+    let members = Direction::BOTH.map(|direction| model.members(direction));
+    if members.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    let mut grid = Grid::new(&[
+        ("what predicts", Align::Left),
+        ("clusters", Align::Right),
+        ("y from x", Align::Right),
+        ("x from y", Align::Right),
+    ]);
+    // By level of detail: the cuts from coarse to fine, then the regressions.
+    let mut lines: Vec<&MemberShare> = members[0].iter().collect();
+    lines.sort_by_key(|m| (!m.shown, m.clusters.unwrap_or(usize::MAX), m.member.clone()));
+    for line in lines {
+        let same = |m: &&MemberShare| m.member == line.member && m.shown == line.shown;
+        let reverse = members[1].iter().filter(same).find(|m| {
+            line.clusters.is_none() == m.clusters.is_none()
+                && (m.clusters == line.clusters || m.shown)
+        });
+        let mark = if line.shown { ", in the table above" } else { "" };
+        grid.row(vec![
+            format!("{}{mark}", line.member),
+            line.clusters.map_or("–".to_string(), |k| k.to_string()),
+            percent(line.weight),
+            reverse.map_or("–".to_string(), |m| percent(m.weight)),
+        ]);
+    }
+    let rest = members.each_ref().map(|m| 1.0 - m.iter().map(|m| m.weight).sum::<f64>());
+    if rest.iter().any(|r| *r > 0.005) {
+        let [forward, reverse] = rest.map(|r| percent(r.max(0.0)));
+        grid.row(vec!["the mean of the pool".to_string(), "–".to_string(), forward, reverse]);
+    }
+    grid.print(out)?;
+    writeln!(out)
+}
+
+/// Says in one line what the table of links stands for.
+pub fn print_share(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
+    let shown = Direction::BOTH.map(|direction| {
+        let members = model.members(direction);
+        let shown = members.iter().filter(|m| m.shown).map(|m| m.weight).sum::<f64>();
+        (!members.is_empty()).then_some(shown)
+    });
+    let [Some(forward), Some(reverse)] = shown else { return Ok(()) };
+    let line = format!(
+        "these clusters stand for {} of the predictions of y and {} of those of x; `bridged inspect` shows the rest",
+        percent(forward),
+        percent(reverse)
+    );
+    writeln!(out, "{}\n", dim(&line))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
 /// Prints what the model knows about its own quality.
 pub fn print_checks(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()> {
     let mut grid = Grid::new(&[
@@ -213,7 +271,6 @@ pub fn print_verdict(model: &BridgedModel, out: &mut dyn Write) -> io::Result<()
         ("clarity", Align::Right),
         ("reliability", Align::Right),
     ]);
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     for direction in Direction::BOTH {
         let (from, to) = (direction.input(), direction.output());
         let verdict = model.verdict(direction);

@@ -5,7 +5,7 @@
 
 use crate::options::{bridges, clusterings, presets, usage};
 use anyhow::Result;
-use bridged::settings::{BridgedClustering, Keys, Preset, SettingsError};
+use bridged::settings::{BridgedClustering, Count, Keys, Members, Preset, SettingsError};
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use serde_json::Value;
@@ -56,13 +56,32 @@ fn uncovered() -> PossibleValuesParser {
     ["mean", "nearest", "abstain"].into()
 }
 
+fn members() -> PossibleValuesParser {
+    ["one", "ladder"].into()
+}
+
 fn refinements() -> PossibleValuesParser {
     ["none", "supervised", "supervised-centroid", "residual"].into()
 }
 
 /// Every flag of `fit` that becomes a parameter. A new one is a line here.
 const FLAGS: &[Flag] = &[
-    flag("clusters", "clusters", Takes::Whole, "Clusters on each side").short('k').value("K"),
+    flag(
+        "clusters",
+        "clusters",
+        Takes::Whole,
+        "Clusters on each side of the table that is read [default: half the root of the smaller pool's rows]",
+    )
+    .short('k')
+    .value("K"),
+    flag(
+        "members",
+        "members",
+        Takes::Name(members),
+        "What predicts: one clustering of each side, or a ladder of several and regressions on the pairs \
+         [default: ladder]",
+    )
+    .value("HOW"),
     flag("x-clusters", "x.clusters", Takes::Whole, "Clusters of x, if other than --clusters")
         .value("K"),
     flag("y-clusters", "y.clusters", Takes::Whole, "Clusters of y, if other than --clusters")
@@ -243,7 +262,8 @@ impl SettingFlags {
     pub fn settings(&self) -> Result<BridgedClustering> {
         let settings = self.preset.settings().overlay(&self.keys).map_err(|e| self.blame(&e))?;
         for (side, spec) in [("x", &settings.x), ("y", &settings.y)] {
-            if spec.cluster.needs_k() && !self.keys.count_clusters(side) {
+            let counts = settings.members == Members::Ladder && spec.count == Count::Auto;
+            if spec.cluster.needs_k() && !counts && !self.keys.count_clusters(side) {
                 return Err(usage(format!(
                     "how many clusters? Give --clusters K, or --{side}-clusters K"
                 )));

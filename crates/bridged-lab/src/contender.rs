@@ -7,7 +7,7 @@ use crate::{Experiment, LabError};
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::{ClusterSpec, Entry};
 use bridged::settings::{Keys, overlay};
-use bridged::{BridgedClustering, KeepRows, Preset, Refine, RefineKind};
+use bridged::{BridgedClustering, Count, KeepRows, Members, Preset, Refine, RefineKind};
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,10 @@ pub const PAPER: &str = "bridged";
 /// Bridged Clustering as `bridged fit` does it unless told otherwise.
 pub const DEFAULT: &str = "bridged-default";
 
-/// The posterior bridge and the residual map of the default, on the clusterings of the paper.
+/// The default with one clustering of each side, the model that a person reads: needs the number of groups.
+pub const ONE: &str = "bridged-one";
+
+/// The posterior bridge and the residual map of that, on the clusterings of the paper.
 pub const POSTERIOR: &str = "bridged-posterior";
 
 /// The same on plain k-means.
@@ -27,6 +30,7 @@ pub const POSTERIOR_KMEANS: &str = "bridged-posterior-kmeans";
 pub const VARIANTS: &[Entry] = &[
     Entry { name: PAPER, about: "as in the paper: balanced k-means, majority vote" },
     Entry { name: DEFAULT, about: "what `bridged fit` does unless told otherwise" },
+    Entry { name: ONE, about: "that with one clustering of each side" },
     Entry { name: POSTERIOR, about: "its posterior bridge and residual map alone" },
     Entry { name: POSTERIOR_KMEANS, about: "that on plain k-means" },
     Entry { name: "bridged-margin", about: "margin-based vote" },
@@ -66,15 +70,21 @@ impl Contender {
         }
         VARIANTS.iter().find(|e| e.name == name)?;
         let mut spec = BridgedClustering { keep_rows: KeepRows::No, ..Preset::Paper.with_k(1) };
-        let default = || BridgedClustering { keep_rows: KeepRows::No, ..Default::default() };
+        let one = || BridgedClustering {
+            keep_rows: KeepRows::No,
+            members: Members::One,
+            ..BridgedClustering::with_k(1)
+        };
         match name.strip_prefix("bridged").unwrap_or_default().trim_start_matches('-') {
             "" => {}
-            "default" => spec = default(),
+            // It ranks the rows of the output pool, so it keeps them.
+            "default" => spec = BridgedClustering::default(),
+            "one" => spec = one(),
             "posterior" => {
-                spec = BridgedClustering { x: spec.x, y: spec.y, ..default() };
+                spec = BridgedClustering { x: spec.x, y: spec.y, ..one() };
             }
             "posterior-kmeans" => {
-                spec = default();
+                spec = one();
                 (spec.x.cluster, spec.y.cluster) = (ClusterSpec::default(), ClusterSpec::default());
             }
             "supervised" => spec.refine = refine(RefineKind::Supervised),
@@ -97,7 +107,10 @@ impl Contender {
         match (self, k) {
             (_, Some(k)) => Some(self.with_k(k)),
             (Self::Baseline(_), None) => Some(self.clone()),
-            (Self::Bridged(_), None) => None,
+            (Self::Bridged(spec), None) => match spec.members {
+                Members::Ladder => Some(self.clone()),
+                Members::One => None,
+            },
         }
     }
 
@@ -105,8 +118,10 @@ impl Contender {
     pub fn with_k(&self, k: usize) -> Self {
         let mut method = self.clone();
         if let Self::Bridged(spec) = &mut method {
-            spec.x.cluster = spec.x.cluster.clone().with_k(k);
-            spec.y.cluster = spec.y.cluster.clone().with_k(k);
+            for side in [&mut spec.x, &mut spec.y] {
+                side.cluster = side.cluster.clone().with_k(k);
+                side.count = Count::Told;
+            }
         }
         method
     }
@@ -152,8 +167,8 @@ mod tests {
             Some(Contender::Bridged(spec)) => spec,
             other => panic!("{other:?}"),
         };
-        let (default, mut posterior) = (spec("bridged-default"), spec("bridged-posterior"));
-        assert_eq!(default, BridgedClustering { keep_rows: KeepRows::No, ..Default::default() });
+        assert_eq!(spec("bridged-default"), BridgedClustering::default());
+        let (default, mut posterior) = (spec("bridged-one"), spec("bridged-posterior"));
         assert_ne!(posterior, default);
         for side in [&mut posterior.x, &mut posterior.y] {
             let ClusterSpec::BalancedKMeans(balanced) = &mut side.cluster else { panic!() };

@@ -11,17 +11,18 @@ impl BridgedModel {
         for direction in Direction::BOTH {
             let regressor = self.regressor(direction);
             let (from, to) = (direction.input(), direction.output());
-            routes.insert(
-                format!("{from}_to_{to}"),
-                json!({
+            let mut route = json!({
                     "links": regressor.bridge().links,
                     "answers": regressor.answers(),
                     "alpha": regressor.alpha(),
                     "leave_one_out": regressor.leave_one_out(),
                     "reliability": regressor.bridge().reliability,
                     "verdict": self.verdict(direction),
-                }),
-            );
+            });
+            if self.ensemble.is_some() {
+                route["members"] = json!(self.members(direction));
+            }
+            routes.insert(format!("{from}_to_{to}"), route);
         }
         let votes: Vec<Value> = self
             .votes

@@ -55,6 +55,7 @@ mod check;
 pub mod cluster;
 pub mod columns;
 mod describe;
+mod ensemble;
 mod error;
 mod evaluate;
 #[cfg(feature = "persist")]
@@ -84,6 +85,7 @@ pub use bridged_math::{
     Cancelled, Event, Matrix, MatrixRef, Scope, Seed, ShapeError, Silent, Stage, Watch,
 };
 pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
+pub use ensemble::MemberShare;
 pub use error::Error;
 pub use evaluate::{BridgeScores, ByMetric, Evaluation, Latent, Scores, ValueScores};
 pub use fit::local_map::{Anchor, LocalMap};
@@ -98,7 +100,8 @@ pub use predict::{
 };
 pub use problem::{Pairs, Pool, Problem, ProblemSize};
 pub use settings::{
-    Alpha, BridgedClustering, KeepRows, PairRows, Preset, Refine, RefineKind, SideSpec, Uncovered,
+    Alpha, BridgedClustering, Count, KeepRows, Members, PairRows, Preset, Refine, RefineKind,
+    SideSpec, Uncovered,
 };
 pub use side::{Names, Side, TextColumn};
 
@@ -109,9 +112,14 @@ pub mod fuzzing {
     pub use crate::persist::reseal::reseal;
 }
 
-/// The model format that this release writes, but for pools that were moved ([`offset`]): those are of
-/// the next version, which an earlier release refuses instead of misreading it.
+/// The model format of one clustering of each side.
 pub const MODEL_VERSION: u32 = 3;
 
+/// That of pools that were moved ([`offset`]), which an earlier release refuses instead of misreading it.
+pub const OFFSET_VERSION: u32 = 4;
+
+/// That of models with several members.
+pub const ENSEMBLE_VERSION: u32 = 5;
+
 /// The newest model format that this release reads.
-pub const NEWEST_MODEL_VERSION: u32 = 4;
+pub const NEWEST_MODEL_VERSION: u32 = ENSEMBLE_VERSION;

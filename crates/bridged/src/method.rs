@@ -237,6 +237,15 @@ impl Predictor for BridgedModel {
         MethodError::check_pool("bridged", x, (self.x.len(), self.x.cols()))?;
         Ok(self.predict_own(Direction::Forward, x, Ask::default())?.values)
     }
+
+    fn retrieve(&self, rows: MatrixRef<'_>, n: usize) -> Result<Option<Vec<u32>>, MethodError> {
+        if !self.ranks(Direction::Forward) {
+            return Ok(None);
+        }
+        let n = n.min(self.y.len());
+        let ranked = self.rank(Direction::Forward, self.x.scaler.apply(rows).view(), n)?;
+        Ok(Some(ranked.into_iter().flatten().collect()))
+    }
 }
 
 #[cfg(test)]

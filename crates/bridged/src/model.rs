@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bridge::Votes;
+use crate::ensemble::{Ensemble, Ranker};
 use crate::kept::Cached;
 use crate::offset::Offset;
 use crate::predict::Regressor;
@@ -59,6 +60,8 @@ pub struct BridgedModel {
     pub(crate) votes: Votes,
     pub(crate) forward: Regressor,
     pub(crate) reverse: Regressor,
+    pub(crate) ensemble: Option<Ensemble>,
+    pub(crate) rankers: [Cached<Ranker>; 2],
 }
 
 impl BridgedModel {
@@ -82,10 +85,14 @@ impl BridgedModel {
         self
     }
 
-    /// The version of its file: of pools that were moved, one that earlier releases do not read.
+    /// The version of its file: of what earlier releases do not know, one that they do not read.
     pub(crate) fn version(&self) -> u32 {
         let moved = !(self.x.offset.is_none() && self.y.offset.is_none());
-        if moved { crate::NEWEST_MODEL_VERSION } else { crate::MODEL_VERSION }
+        match (&self.ensemble, moved) {
+            (Some(_), _) => crate::ENSEMBLE_VERSION,
+            (None, true) => crate::OFFSET_VERSION,
+            (None, false) => crate::MODEL_VERSION,
+        }
     }
 
     /// The seed that it was fitted with.

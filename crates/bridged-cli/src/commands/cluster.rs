@@ -10,7 +10,7 @@ use crate::table_out::{TableOut, before_ours};
 use anyhow::{Context, Result};
 use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
 use bridged::scale::Scale;
-use bridged::settings::{Keys, SettingsError, SideSpec, overlay};
+use bridged::settings::{Count, Keys, SettingsError, SideSpec, overlay};
 use bridged_io::{Column, ColumnData, Layout};
 use bridged_math::Seed;
 use serde_json::json;
@@ -89,7 +89,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     let mut pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
     let notes = talk.notes(&args.rows, &pool.notes);
-    let side = SideSpec { cluster: spec.clone(), scale: args.scale };
+    let side = SideSpec { cluster: spec.clone(), scale: args.scale, count: Count::Told };
     if side.uses_origin() {
         pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
     }

@@ -221,12 +221,13 @@ fn predict(
         let column = if direction == Direction::Forward { "name" } else { "glyph" };
         model.to(direction).title(row as usize, Some(column))
     };
-    let forward =
-        model.predict(Direction::Forward, unseen.x.view().select(chosen.clone()).view())?;
-    let reverse =
-        model.predict(Direction::Reverse, unseen.y.view().select(chosen.clone()).view())?;
-    let names = model.nearest(Direction::Forward, forward.values.view(), 2)?;
-    let glyphs = model.nearest(Direction::Reverse, reverse.values.view(), 5)?;
+    let retrieve = |direction, rows: &Matrix, n| {
+        let rows = rows.view().select(chosen.iter().copied());
+        let predicted = model.predict(direction, rows.view())?.values;
+        model.retrieve(direction, rows.view(), predicted.view(), n)
+    };
+    let names = retrieve(Direction::Forward, &unseen.x, 2)?;
+    let glyphs = retrieve(Direction::Reverse, &unseen.y, 5)?;
     let mut grid = Grid::new(&[
         ("picture", Align::Left),
         ("", Align::Left),
@@ -279,7 +280,7 @@ fn score(
             Direction::Reverse => ("picture from name", &scores.reverse, &unseen.y, &split.x),
         };
         let prediction = model.predict(direction, rows.view())?;
-        let nearest = model.nearest(direction, prediction.values.view(), 1)?;
+        let nearest = model.retrieve(direction, rows.view(), prediction.values.view(), 1)?;
         let right = nearest
             .iter()
             .zip(&classes)

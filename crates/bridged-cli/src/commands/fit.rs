@@ -140,6 +140,7 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
     writeln!(out)?;
     bridge_view::print(model, Direction::Forward, Show::default(), out)?;
     writeln!(out)?;
+    bridge_view::print_share(model, out)?;
     bridge_view::print_checks(model, out)?;
     writeln!(out)?;
     bridge_view::print_verdict(model, out)?;

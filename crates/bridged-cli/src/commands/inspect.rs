@@ -50,6 +50,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         writeln!(out)?;
     }
     bridge_view::print_shown(&model, show, &mut out)?;
+    bridge_view::print_members(&model, &mut out)?;
     bridge_view::print_checks(&model, &mut out)?;
     writeln!(out)?;
     bridge_view::print_verdict(&model, &mut out)?;

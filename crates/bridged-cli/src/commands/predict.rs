@@ -107,7 +107,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     }
     let nearest = stages.time("nearest", || match neighbours {
         0 => Ok(Vec::new()),
-        n => model.nearest(direction, prediction.values.view(), n),
+        n => model.retrieve(direction, pool.rows.view(), prediction.values.view(), n),
     })?;
 
     let mut columns = explain(&prediction, args.level.is_some());

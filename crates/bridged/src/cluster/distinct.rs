@@ -47,7 +47,7 @@ impl ClusterSpec {
 }
 
 /// How many distinct rows there are, as the metric sees them; counting ends at `most`.
-fn distinct_rows(x: MatrixRef<'_>, metric: Metric, most: usize) -> usize {
+pub(crate) fn distinct_rows(x: MatrixRef<'_>, metric: Metric, most: usize) -> usize {
     let mut found: HashMap<u64, Vec<Vec<f32>>> = HashMap::new();
     let mut distinct = 0;
     for i in 0..x.rows() {

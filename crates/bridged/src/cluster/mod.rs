@@ -40,6 +40,7 @@ pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{check_finite, check_rows, means_of, unit_rows};
 pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
+pub(crate) use distinct::distinct_rows;
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};

@@ -9,12 +9,14 @@ use super::residual_map::ResidualMap;
 use crate::Error;
 use crate::bridge::{BridgeRule, Reading, Votes};
 use crate::check::{Trial, TrialAnswer};
+use crate::ensemble::OnPairs;
 use crate::predict::{Answer, ExpectedErrors, Source, dense, towards};
 use crate::settings::{BridgedClustering, PairRows};
 use crate::side::Side;
 use bridged_math::Matrix;
 use bridged_math::cancel::carry;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// With more pairs than this, this many of them, evenly spaced, are left out in turn.
 const MOST: usize = 500;
@@ -136,6 +138,26 @@ impl HeldOutPairs<'_> {
             }
         }
         Ok(Some(TrialAnswer { error: error(&blend(&answer.targets, values)), offset, expected }))
+    }
+}
+
+/// Puts what several members say of each pair in the place of what the links of one say; a pair that they were
+/// not asked for is not answered.
+pub(super) fn as_told(trials: &mut [Trial], told: &OnPairs, to: &Side, examples: &Examples<'_>) {
+    let place: BTreeMap<usize, usize> =
+        told.pairs.iter().enumerate().map(|(at, &pair)| (pair, at)).collect();
+    let cols = to.cols();
+    for trial in trials {
+        let Some(&at) = place.get(&trial.pair) else {
+            trial.answer = None;
+            continue;
+        };
+        let said = &told.said[at * cols..(at + 1) * cols];
+        let truth = examples.to.row(trial.pair).iter().zip(&to.mean).zip(said);
+        if let Some(answer) = &mut trial.answer {
+            let error = |((y, m), s): ((&f32, &f32), &f64)| f64::from(*y) - f64::from(*m) - s;
+            answer.error = truth.map(error).collect();
+        }
     }
 }
 

@@ -20,13 +20,14 @@ mod votes;
 
 use crate::Error;
 use crate::bridge::BridgeRule;
-use crate::kept::KeptRows;
+use crate::ensemble::{Ensemble, Input};
+use crate::kept::{Cached, KeptRows};
 use crate::model::BridgedModel;
 use crate::problem::{Pool, Problem};
 use crate::settings::{BridgedClustering, KeepRows, PairRows, SideSpec};
 use crate::side::Side;
 use bridged_math::cancel::cancellable;
-use bridged_math::{Seed, Stage, Watch, chunks, memory};
+use bridged_math::{MatrixRef, Seed, Stage, Watch, chunks, memory};
 use std::collections::BTreeSet;
 use votes::PairedRows;
 
@@ -94,6 +95,16 @@ impl BridgedClustering {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
+        let settings = &self.counted(problem.x, problem.y);
+        settings.learn_counted(problem, seed, watch)
+    }
+
+    fn learn_counted(
+        &self,
+        problem: Problem<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
         let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
         let apart = |rows: &[usize]| match self.pair_rows {
             PairRows::Pooled => BTreeSet::new(),
@@ -115,13 +126,40 @@ impl BridgedClustering {
             || PairedRows::new(&y, problem.y, y_rows),
         );
         let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), problem);
+        let pairs: Vec<(u32, u32)> =
+            problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
+        let (ensemble, told) = match self.is_ladder() {
+            true => {
+                let sides = (
+                    self.input(&self.x, &x, problem.x, &x_paired, "x"),
+                    self.input(&self.y, &y, problem.y, &y_paired, "y"),
+                );
+                let (ensemble, told) = Ensemble::learn(self, sides, &pairs, seed, watch)?;
+                (Some(ensemble), told.map(Some))
+            }
+            false => (None, [None, None]),
+        };
+        let [of_forward, of_reverse] = &told;
         let (forward, reverse) = chunks::join(
-            || self.regressor(&votes, (&x, &x_paired), (&y, &y_paired)),
-            || self.regressor(&votes.flip(), (&y, &y_paired), (&x, &x_paired)),
+            || self.regressor(&votes, (&x, &x_paired), (&y, &y_paired), of_forward.as_ref()),
+            || self.regressor(&votes.flip(), (&y, &y_paired), (&x, &x_paired), of_reverse.as_ref()),
         );
         let (forward, reverse) = (forward?, reverse?);
         stage.step(1)?;
-        let pairs = problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
-        Ok(BridgedModel { settings: self.clone(), seed, x, y, pairs, votes, forward, reverse })
+        let (settings, rankers) = (self.clone(), [Cached::default(), Cached::default()]);
+        Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, rankers })
+    }
+
+    /// A side as an ensemble learns from it.
+    fn input<'a>(
+        &self,
+        spec: &'a SideSpec,
+        side: &'a Side,
+        pool: MatrixRef<'a>,
+        paired: &'a PairedRows,
+        name: &'static str,
+    ) -> Input<'a> {
+        let pooled = self.pair_rows == PairRows::Pooled;
+        Input { side, spec: &spec.cluster, pool, paired: paired.rows.view(), pooled, name }
     }
 }

@@ -7,6 +7,7 @@ use super::votes::PairedRows;
 use crate::Error;
 use crate::bridge::{Bridge, BridgeRule, LinkedHeldOut, Votes};
 use crate::check::LeaveOneOut;
+use crate::ensemble::OnPairs;
 use crate::predict::{Answers, Regressor};
 use crate::settings::{BridgedClustering, Refine, RefineKind};
 use crate::side::Side;
@@ -20,6 +21,7 @@ impl BridgedClustering {
         votes: &Votes,
         (from, inputs): (&Side, &PairedRows),
         (to, outputs): (&Side, &PairedRows),
+        told: Option<&OnPairs>,
     ) -> Result<Regressor, Error> {
         let reading = self.bridge.reading();
         let left_out = held_out::left_out(votes.pairs.len());
@@ -32,13 +34,20 @@ impl BridgedClustering {
             Examples { from: inputs.scaled(), to: outputs.rows.view(), votes: &votes.pairs };
         let mut trials = HeldOutPairs { settings: self, votes, from, to, examples: &examples }
             .predict(&left_out, &held_out)?;
+        if let Some(told) = told {
+            held_out::as_told(&mut trials, told, to, &examples);
+        }
         let residual = match self.refine.kind {
-            RefineKind::Residual => {
+            // The members have regressions of their own.
+            RefineKind::Residual if told.is_none() => {
                 held_out::learn_residual(&mut trials, from, &examples, self.refine.ridge)
             }
             _ => None,
         };
-        let alpha = choose_alpha(&self.refine, &trials);
+        let alpha = match told {
+            None => choose_alpha(&self.refine, &trials),
+            Some(_) => 0.0,
+        };
         let agreement =
             left_out.iter().zip(&held_out).map(|(&s, w)| votes.agreement(s, w)).collect();
         let check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);

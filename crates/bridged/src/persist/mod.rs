@@ -6,11 +6,12 @@
 //! | `x.*`, `y.*` | centroids, values, labels, scaler, rule, rows and their ids |
 //! | `pairs`, `votes.*` | the pairs, how deep they sit, and their memberships |
 //! | `forward.*`, `reverse.*` | links, checks and maps of a direction |
+//! | `ensemble.*` | the members beside these: clusterings, links, regressions |
 //!
 //! Version 2 added soft memberships and the posterior bridge, version 3 checksums, and links as
 //! arrays, so that the header stays small at any number of clusters. Version 4 is a model of pools that
 //! were moved ([`crate::offset`]); other models are written as version 3 still, so that the release
-//! before can use them. Files of all versions are read.
+//! before can use them. Version 5 has several members. Files of all versions are read.
 //!
 //! | file | idea |
 //! |---|---|
@@ -19,6 +20,7 @@
 //! | `read.rs`, `write.rs` | named arrays in and out, each checked |
 //! | `side.rs` | one side |
 //! | `regressor.rs` | one direction |
+//! | `ensemble.rs` | several members |
 //! | `reseal.rs` | makes checksums right again, for fuzzing |
 //! | `earlier.rs` | what versions 1 and 2 kept in the header instead |
 //!
@@ -29,6 +31,7 @@
 
 mod checksum;
 mod earlier;
+mod ensemble;
 mod file;
 mod read;
 mod regressor;
@@ -39,11 +42,13 @@ mod write;
 use crate::bridge::{PairVote, Votes};
 use crate::cluster::Memberships;
 use crate::files::{Kind, Output, Overwrite, Replacement};
+use crate::kept::Cached;
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
 use crate::side::Side;
 use crate::{Error, NEWEST_MODEL_VERSION};
 use bridged_math::Seed;
+use ensemble::EnsembleHeader;
 use file::ModelBytes;
 use read::Reader;
 use regressor::RegressorHeader;
@@ -69,6 +74,9 @@ struct Header {
     /// The clarity of x and y, of models with soft memberships.
     #[serde(default)]
     clarity: Option<(f64, f64)>,
+    /// Of models with several members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ensemble: Option<EnsembleHeader>,
     /// Of every array.
     #[serde(default)]
     checksums: BTreeMap<String, u32>,
@@ -178,6 +186,7 @@ impl BridgedModel {
             forward: regressor::write(&self.forward, "forward", &mut writer),
             reverse: regressor::write(&self.reverse, "reverse", &mut writer),
             clarity: Some((self.votes.x_members.clarity, self.votes.y_members.clarity)),
+            ensemble: self.ensemble.as_ref().map(|e| ensemble::write(e, &mut writer)),
             checksums: BTreeMap::new(),
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
@@ -278,8 +287,11 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
     let uncovered = header.spec.uncovered;
     let forward = regressor::read(header.forward, "forward", &reader, (&x, &y), uncovered)?;
     let reverse = regressor::read(header.reverse, "reverse", &reader, (&y, &x), uncovered)?;
+    let ensemble =
+        header.ensemble.map(|header| ensemble::read(header, &reader, (&x, &y))).transpose()?;
     let (settings, seed) = (header.spec, header.seed);
-    Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse })
+    let rankers = [Cached::default(), Cached::default()];
+    Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, rankers })
 }
 
 fn read_votes(

@@ -174,6 +174,13 @@ impl BridgedModel {
         let uncovered = self.settings.uncovered;
         let Predicted { mut values, rows } =
             regressor.predict(from, to, scaled.view(), &clusters, uncovered);
+        if let Some(together) = self.predict_together(direction, scaled.view()) {
+            for (i, (of, _)) in rows.iter().enumerate() {
+                if regressor.answers.get(*of).source != Source::Abstain {
+                    values.row_mut(i).copy_from_slice(together.row(i));
+                }
+            }
+        }
         let rows = rows.into_iter().enumerate().map(|(i, (of, likeliest))| {
             let p_value = p_values.as_ref().map(|p| p[i]);
             let unfamiliar = ask.unfamiliar > 0.0 && p_value.is_some_and(|p| p <= ask.unfamiliar);

@@ -5,6 +5,7 @@ use crate::model::{BridgedModel, Direction};
 use crate::scale::Scaler;
 use crate::side::Side;
 use bridged_math::MatrixRef;
+use bridged_math::distance::squared_distance;
 use bridged_math::memory;
 use bridged_math::neighbors::{NeighborIndex, Neighbors};
 use std::sync::Arc;
@@ -50,6 +51,46 @@ impl BridgedModel {
                 .collect();
         }
         Ok(nearest)
+    }
+}
+
+impl BridgedModel {
+    /// The `n` real rows of the other pool that belong to each row best, the best first, with their distance to
+    /// the predicted value; `predicted` are the values of the rows. Several members rank by what they know of
+    /// both rows, unless the pool is large; otherwise the rows are those [nearest](Self::nearest) to the value. A
+    /// row whose value is NaN has none.
+    pub fn retrieve(
+        &self,
+        direction: Direction,
+        rows: MatrixRef<'_>,
+        predicted: MatrixRef<'_>,
+        n: usize,
+    ) -> Result<Vec<Vec<Neighbor>>, Error> {
+        let to = self.to(direction);
+        self.check_rows(direction, rows)?;
+        let n = n.min(to.len());
+        let asked = rows.rows() == predicted.rows() && predicted.cols() == to.cols();
+        if n == 0 || !asked || !self.ranks(direction) {
+            return self.nearest(direction, predicted, n);
+        }
+        let pool = to.rows()?;
+        let bytes = 44.0 * (rows.rows() * n) as f64 + self.ranker_bytes(direction);
+        memory::require(format!("the {n} best rows of {}", rows.rows()), bytes as u64)?;
+        let ranked = self.rank(direction, self.from(direction).scaler.apply(rows).view(), n)?;
+        let values = to.scaler.apply(predicted);
+        let scaled = to.scaler.apply(pool.view());
+        let (values, scaled) = (values.view(), scaled.view());
+        let neighbors = |(i, ranked): (usize, Vec<u32>)| {
+            if predicted.row(i).iter().any(|v| !v.is_finite()) {
+                return Vec::new();
+            }
+            let neighbor = |row: u32| {
+                let squared = squared_distance(values.row(i), scaled.row(row as usize));
+                Neighbor { row, distance: squared.sqrt() }
+            };
+            ranked.into_iter().map(neighbor).collect()
+        };
+        Ok(ranked.into_iter().enumerate().map(neighbors).collect())
     }
 }
 

@@ -14,6 +14,6 @@ mod refine;
 
 pub use limits::{BadParameter, Check, ITERATIONS, Limits, Number, RESTARTS, TOLERANCE, within};
 pub use overlay::{Keys, Named, SettingsError, overlay};
-pub use parameters::{BridgedClustering, KeepRows, PairRows, SideSpec, Uncovered};
+pub use parameters::{BridgedClustering, Count, KeepRows, Members, PairRows, SideSpec, Uncovered};
 pub use preset::Preset;
 pub use refine::{Alpha, Refine, RefineKind};

@@ -11,14 +11,18 @@
 //! | `scale`, `x.scale`, `y.scale` | `none`, `standardize`, `l2`, `pca:N` |
 //! | `bridge`, `bridge.NAME` | the name of a rule, or a table with its `rule`; one of its parameters |
 //! | `refine`, `refine.NAME` | the kind of a refinement, or a table; one of its parameters |
+//! | `members` | `one`, or `ladder` for clusterings at several levels of detail |
 //! | `uncovered`, `pair_rows`, `keep_rows` | a word, or yes and no |
 //!
 //! What is more specific wins, whatever the order: a method is chosen before its parameters are set,
 //! and a key for both sides gives way to one for a single side. Another clustering keeps the number
 //! of clusters; another bridge brings the refinement that suits it, unless one is named.
 
-use super::{Alpha, BadParameter, BridgedClustering, Check, Limits, Refine, RefineKind, SideSpec};
-use crate::bridge::BridgeSpec;
+use super::{
+    Alpha, BadParameter, BridgedClustering, Check, Count, Limits, Members, Refine, RefineKind,
+    SideSpec,
+};
+use crate::bridge::{BridgeRule, BridgeSpec};
 use crate::cluster::{ClusterSpec, Entry};
 use crate::scale::Scale;
 use serde::Serialize;
@@ -177,6 +181,9 @@ impl BridgedClustering {
                 if !keys.has("refine") && !keys.has("refine.kind") {
                     self.refine = Refine::suited(None, &self.bridge);
                 }
+                if !keys.has("members") && !self.bridge.reading().is_mixture() {
+                    self.members = Members::One;
+                }
             }
             ["bridge", name] => {
                 let (what, limits) = (self.bridge.name(), self.bridge.limits());
@@ -184,7 +191,15 @@ impl BridgedClustering {
             }
             ["refine"] | ["refine", "kind"] => match value {
                 Value::Object(_) => self.refine = read(key, value)?,
-                kind => self.refine = Refine::suited(Some(read(key, kind)?), &self.bridge),
+                kind => {
+                    self.refine = Refine::suited(Some(read(key, kind)?), &self.bridge);
+                    // Maps inside linked clusters are those of one clustering.
+                    let whole =
+                        [RefineKind::None, RefineKind::Residual].contains(&self.refine.kind);
+                    if !keys.has("members") && !whole {
+                        self.members = Members::One;
+                    }
+                }
             },
             ["refine", "alpha"] => self.refine.alpha = alpha(key, value)?,
             ["refine", name] => {
@@ -192,6 +207,7 @@ impl BridgedClustering {
                 let field = Field { key, name, what: "refine", limits };
                 self.refine = set_field(&self.refine, field, value)?;
             }
+            ["members"] => self.members = read(key, value)?,
             ["uncovered"] => self.uncovered = read(key, value)?,
             ["pair_rows"] => self.pair_rows = read(key, value)?,
             ["keep_rows"] => {
@@ -228,13 +244,20 @@ impl SideSpec {
                 let k = value.as_u64().filter(|k| limits.allows(*k as f64));
                 let k = k.ok_or_else(|| BadParameter::new(key, limits, text(value)))?;
                 self.cluster = self.cluster.clone().with_k(k as usize);
+                self.count = Count::Told;
             }
             ["cluster"] => {
                 self.cluster = choose(key, value, &self.cluster, "method", CLUSTERINGS)?;
+                if value.get("k").is_some() {
+                    self.count = Count::Told;
+                }
             }
             ["cluster", name] => {
                 let (what, limits) = (self.cluster.name(), self.cluster.limits());
                 self.cluster = set_field(&self.cluster, Field { key, name, what, limits }, value)?;
+                if *name == "k" {
+                    self.count = Count::Told;
+                }
             }
             ["scale"] => self.scale = scale(key, value)?,
             _ => return Err(unknown(key)),
@@ -255,7 +278,9 @@ fn step_of(key: &str) -> Result<Step, SettingsError> {
         (["cluster" | "scale"], true) => Step::ChooseForOne,
         (["cluster", _], false) => Step::SetForBoth,
         (["cluster", _], true) => Step::SetForOne,
-        (["bridge" | "uncovered" | "pair_rows" | "keep_rows"], false) => Step::ChooseForBoth,
+        (["bridge" | "members" | "uncovered" | "pair_rows" | "keep_rows"], false) => {
+            Step::ChooseForBoth
+        }
         // After the bridge, which brings a refinement.
         (["refine"] | ["refine", "kind"], false) => Step::ChooseForOne,
         (["bridge" | "refine", _], false) => Step::SetForBoth,
@@ -268,7 +293,7 @@ fn unknown(key: &str) -> SettingsError {
     let side = "cluster, clusters, scale";
     let known = match key.split('.').collect::<Vec<_>>()[..] {
         ["x" | "y", ..] => side.to_string(),
-        _ => format!("x, y, {side}, bridge, refine, uncovered, pair_rows, keep_rows"),
+        _ => format!("x, y, {side}, bridge, refine, members, uncovered, pair_rows, keep_rows"),
     };
     SettingsError::UnknownKey { key: key.to_string(), known }
 }

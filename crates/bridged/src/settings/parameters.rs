@@ -1,13 +1,15 @@
 //! The method as its parameters: what is clustered how, and what links the clusters.
 
 use super::{Preset, Refine};
-use crate::bridge::BridgeSpec;
+use crate::bridge::{BridgeRule, BridgeSpec};
 use crate::cluster::{ClusterSpec, Clusterer};
+use crate::ensemble::Levels;
 use crate::scale::Scale;
+use bridged_math::MatrixRef;
 use serde::{Deserialize, Serialize};
 
 /// Bridged Clustering with all of its choices. The defaults are balanced k-means with ten restarts on
-/// both sides, the posterior bridge, the residual map and no scaling.
+/// both sides, the posterior bridge, several members and no scaling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgedClustering {
@@ -25,6 +27,47 @@ pub struct BridgedClustering {
     pub pair_rows: PairRows,
     /// Whether the model keeps the rows of both pools, to answer with real rows.
     pub keep_rows: KeepRows,
+    /// Whether one clustering of each side predicts, or several together.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub members: Members,
+}
+
+/// What predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Members {
+    /// The clustering of each side and the links between them, as in the paper.
+    One,
+    /// These, clusterings at other levels of detail, and regressions on the pairs, each by how well it predicts
+    /// pairs that were left out. Of the posterior bridge.
+    Ladder,
+}
+
+/// A model that says nothing of its members has one.
+fn one() -> Members {
+    Members::One
+}
+
+fn is_one(members: &Members) -> bool {
+    *members == Members::One
+}
+
+/// Who says how many clusters a side has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Count {
+    /// The parameters of its clustering.
+    Told,
+    /// The size of the smaller pool: half of its root, and at most 50.
+    Auto,
+}
+
+fn told() -> Count {
+    Count::Told
+}
+
+fn is_told(count: &Count) -> bool {
+    *count == Count::Told
 }
 
 /// How one side is clustered.
@@ -36,6 +79,9 @@ pub struct SideSpec {
     pub cluster: ClusterSpec,
     /// What is done to the rows first.
     pub scale: Scale,
+    /// Who says how many clusters there are.
+    #[serde(default = "told", skip_serializing_if = "is_told")]
+    pub count: Count,
 }
 
 impl SideSpec {
@@ -49,7 +95,7 @@ impl SideSpec {
 impl Default for SideSpec {
     fn default() -> Self {
         let cluster = ClusterSpec::named("balanced").expect("listed");
-        Self { cluster, scale: Scale::default() }
+        Self { cluster, scale: Scale::default(), count: Count::Auto }
     }
 }
 
@@ -98,6 +144,7 @@ impl Default for BridgedClustering {
             refine: Refine::residual(),
             pair_rows: PairRows::default(),
             keep_rows: KeepRows::default(),
+            members: Members::Ladder,
         }
     }
 }
@@ -106,6 +153,26 @@ impl BridgedClustering {
     /// k clusters on both sides, otherwise the defaults.
     pub fn with_k(k: usize) -> Self {
         Preset::Default.with_k(k)
+    }
+
+    /// The same with a number of clusters where none was said, for these pools.
+    pub(crate) fn counted(&self, x: MatrixRef<'_>, y: MatrixRef<'_>) -> Self {
+        let mut settings = self.clone();
+        if [&self.x, &self.y].iter().all(|side| side.count == Count::Told) {
+            return settings;
+        }
+        let k = Levels::of(x, y).coarsest();
+        for side in [&mut settings.x, &mut settings.y] {
+            if side.count == Count::Auto {
+                side.cluster = side.cluster.clone().with_k(k);
+            }
+        }
+        settings
+    }
+
+    /// Whether several members predict.
+    pub(crate) fn is_ladder(&self) -> bool {
+        self.members == Members::Ladder && self.bridge.reading().is_mixture()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings by name: where an overlay of keys begins.
 
-use super::{BridgedClustering, Refine};
+use super::{BridgedClustering, Count, Members, Refine};
 use crate::bridge::{BridgeSpec, Majority};
 use crate::cluster::{BalancedKMeans, ClusterSpec, Descent, Entry, KMeans};
 
@@ -75,6 +75,7 @@ impl Preset {
         let mut settings = self.settings();
         for side in [&mut settings.x, &mut settings.y] {
             side.cluster = side.cluster.clone().with_k(k);
+            side.count = Count::Told;
         }
         settings
     }
@@ -85,10 +86,12 @@ fn voting_on(cluster: ClusterSpec) -> BridgedClustering {
     let mut settings = BridgedClustering {
         bridge: BridgeSpec::Majority(Majority),
         refine: Refine::default(),
+        members: Members::One,
         ..BridgedClustering::default()
     };
     settings.x.cluster = cluster.clone();
     settings.y.cluster = cluster;
+    (settings.x.count, settings.y.count) = (Count::Told, Count::Told);
     settings
 }
 

@@ -30,8 +30,10 @@ use super::{Bridge, BridgeRule, Link, LinkStatus, LinkedHeldOut, Reading, Target
 use crate::Error;
 use crate::cluster::Spread;
 use crate::settings::{Check, Limits};
+pub(crate) use reliability::{GRID, Reliability};
+pub(crate) use sums::likelihood;
+
 use evidence::Evidence;
-use reliability::Reliability;
 use serde::{Deserialize, Serialize};
 use sums::PosteriorSums;
 

@@ -12,13 +12,13 @@
 use std::f64::consts::PI;
 
 /// Points of the grid.
-pub(super) const GRID: usize = 20;
+pub(crate) const GRID: usize = 20;
 
 /// Logarithms of weights of which even the largest is below this are shifted.
 const UNDERFLOW: f64 = -500.0;
 
 /// q on a grid with prior weights.
-pub(super) struct Reliability {
+pub(crate) struct Reliability {
     /// q.
     pub values: [f64; GRID],
     /// P(q), sums to 1.

@@ -23,7 +23,7 @@
 
 use super::evidence::Evidence;
 use super::reliability::Reliability;
-use super::sums::PosteriorSums;
+use super::sums::{PosteriorSums, likelihood};
 use bridged_math::Seed;
 use bridged_math::cancel::checkpoint;
 use bridged_math::seed::Rng;
@@ -52,7 +52,7 @@ pub(super) fn maps(evidence: &Evidence, prior: &Reliability, sums: &mut Posterio
         if sweep % AFRESH == 0 {
             evidence.agreements(&chain.map, &mut chain.agreements);
         }
-        let (weights, _) = PosteriorSums::likelihood(prior, &chain.agreements);
+        let (weights, _) = likelihood(prior, &chain.agreements);
         chain.set_reliability(prior.values[pick(&running_sums(weights), &mut rng)]);
         if sweep >= WARM_UP {
             sums.add_draw(&chain.map, &chain.agreements, &weights);

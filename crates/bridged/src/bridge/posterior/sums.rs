@@ -18,6 +18,22 @@ const NEGLIGIBLE: f64 = 1e-8;
 /// Factors that are multiplied before the product is brought back to a size near 1.
 const BATCH: usize = 16;
 
+/// P(q_g) Π_s f_sg for agreements m, divided by exp of the second value.
+pub(crate) fn likelihood(prior: &Reliability, agreements: &[f64]) -> ([f64; GRID], f64) {
+    let (mut weights, mut scale) = (prior.weights, 0.0);
+    for batch in agreements.chunks(BATCH) {
+        for &m in batch {
+            for (w, q) in weights.iter_mut().zip(&prior.values) {
+                *w *= 1.0 + q * (m - 1.0);
+            }
+        }
+        let top = weights.iter().fold(0.0, |a: f64, &b| a.max(b));
+        weights.iter_mut().for_each(|w| *w /= top);
+        scale += top.ln();
+    }
+    (weights, scale)
+}
+
 /// Running sums.
 pub(super) struct PosteriorSums<'a> {
     evidence: &'a Evidence,
@@ -50,38 +66,22 @@ impl<'a> PosteriorSums<'a> {
         }
     }
 
-    /// P(q_g) Π_s f_sg for agreements m, divided by exp of the second value.
-    pub fn likelihood(prior: &Reliability, agreements: &[f64]) -> ([f64; GRID], f64) {
-        let (mut weights, mut scale) = (prior.weights, 0.0);
-        for batch in agreements.chunks(BATCH) {
-            for &m in batch {
-                for (w, q) in weights.iter_mut().zip(&prior.values) {
-                    *w *= 1.0 + q * (m - 1.0);
-                }
-            }
-            let top = weights.iter().fold(0.0, |a: f64, &b| a.max(b));
-            weights.iter_mut().for_each(|w| *w /= top);
-            scale += top.ln();
-        }
-        (weights, scale)
-    }
-
     /// Weighs all maps relative to this one, a likely one: what is negligible is known at once.
     pub fn expect(&mut self, map: &[usize]) {
         let mut agreements = vec![0.0; self.evidence.pairs];
         self.evidence.agreements(map, &mut agreements);
-        self.scale = Self::likelihood(self.prior, &agreements).1;
+        self.scale = likelihood(self.prior, &agreements).1;
     }
 
     /// A map with its agreements that stands for `many` maps.
     pub fn add(&mut self, map: &[usize], agreements: &[f64], many: f64) {
-        let (weights, scale) = Self::likelihood(self.prior, agreements);
+        let (weights, scale) = likelihood(self.prior, agreements);
         self.add_weighted(map, agreements, &weights, scale + many.ln());
     }
 
     /// Whether maps with at most these agreements, standing for at most this many, are negligible.
     pub fn passes_over(&self, agreements: &[f64], many: f64) -> bool {
-        let (_, scale) = Self::likelihood(self.prior, agreements);
+        let (_, scale) = likelihood(self.prior, agreements);
         (scale + many.ln() - self.scale).exp() < NEGLIGIBLE
     }
 

@@ -1,0 +1,134 @@
+//! Values for rows, and how much each member has to do with them.
+
+use super::kernel::Seen;
+use super::partition::Cut;
+use super::{Ensemble, EnsembleSide, MemberShare, Stack};
+use crate::model::{BridgedModel, Direction};
+use crate::settings::BridgedClustering;
+use crate::side::Side;
+use bridged_math::linalg::{Accum, View, product};
+use bridged_math::{Matrix, MatrixRef, chunks};
+
+/// One direction of an ensemble, with the sides that it belongs to.
+pub(crate) struct Oriented<'a> {
+    pub stack: &'a Stack,
+    pub from: (&'a Side, &'a EnsembleSide),
+    pub to: (&'a Side, &'a EnsembleSide),
+    pub from_cuts: Vec<Cut<'a>>,
+    pub to_cuts: Vec<Cut<'a>>,
+}
+
+impl Ensemble {
+    pub(crate) fn oriented<'a>(
+        &'a self,
+        settings: &BridgedClustering,
+        (x, y): (&'a Side, &'a Side),
+        direction: Direction,
+    ) -> Oriented<'a> {
+        let of_x = ((x, &self.x), self.x.cuts(x, &settings.x.cluster));
+        let of_y = ((y, &self.y), self.y.cuts(y, &settings.y.cluster));
+        let ((from, from_cuts), (to, to_cuts), stack) = match direction {
+            Direction::Forward => (of_x, of_y, &self.forward),
+            Direction::Reverse => (of_y, of_x, &self.reverse),
+        };
+        Oriented { stack, from, to, from_cuts, to_cuts }
+    }
+}
+
+impl Oriented<'_> {
+    /// Values of scaled rows; each depends on its own row alone.
+    pub fn predict(&self, scaled: MatrixRef<'_>) -> Matrix {
+        let (to, cols) = (self.to.0, self.to.0.cols());
+        // Σ_m v_m P_m(j|i) (m_j − ȳ) of the members of each cut, (kx, d').
+        let mixed: Vec<Option<Vec<f64>>> = self
+            .from_cuts
+            .iter()
+            .enumerate()
+            .map(|(c, cut)| {
+                let members =
+                    self.stack.bridges.iter().filter(|m| m.partition == c && m.weight > 0.0);
+                let mut links: Option<Vec<f64>> = None;
+                for member in members {
+                    let sum = links.get_or_insert_with(|| vec![0.0; member.links.len()]);
+                    sum.iter_mut().zip(&member.links).for_each(|(s, p)| *s += member.weight * p);
+                }
+                links.map(|links| {
+                    let (kx, ky) = (cut.k(), self.to_cuts[c].k());
+                    let means = self.to_cuts[c].deviations(&to.mean);
+                    let mut out = vec![0.0; kx * cols];
+                    product(
+                        View::new(&links, kx, ky),
+                        View::new(&means, ky, cols),
+                        Accum::Replace,
+                        &mut out,
+                    );
+                    out
+                })
+            })
+            .collect();
+        let used: Vec<_> = self.stack.regressions.iter().filter(|r| r.weight > 0.0).collect();
+        let paired = (!used.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
+        let radius = self.from.0.radius().powi(2);
+        let mut values = Matrix::zeros(scaled.rows(), cols);
+        chunks::map_blocks_mut(values.data_mut(), cols.max(1), |range, out| {
+            for (i, out) in range.zip(out.chunks_exact_mut(cols.max(1))) {
+                let row = scaled.slice(i..i + 1);
+                let mut sum: Vec<f64> = to.mean.iter().map(|&m| f64::from(m)).collect();
+                let needed = |c: usize| paired.is_some() || mixed[c].is_some();
+                let members: Vec<Vec<f64>> = self
+                    .from_cuts
+                    .iter()
+                    .enumerate()
+                    .map(|(c, cut)| if needed(c) { cut.memberships(row) } else { Vec::new() })
+                    .collect();
+                for (members, mixed) in members.iter().zip(&mixed) {
+                    let Some(mixed) = mixed else { continue };
+                    for (p, mean) in
+                        members.iter().zip(mixed.chunks_exact(cols)).filter(|(p, _)| **p > 0.0)
+                    {
+                        sum.iter_mut().zip(mean).for_each(|(s, m)| *s += p * m);
+                    }
+                }
+                if let Some(paired) = &paired {
+                    let seen = Seen::new(row, &self.from_cuts, &members, radius);
+                    for regression in &used {
+                        let near = seen.kernels(regression.kernel, paired);
+                        for (k, a) in near.iter().zip(regression.coefficients.view().iter_rows()) {
+                            let share = regression.weight * k;
+                            sum.iter_mut().zip(a).for_each(|(s, a)| *s += share * f64::from(*a));
+                        }
+                    }
+                }
+                out.iter_mut().zip(sum).for_each(|(o, s)| *o = crate::fit::residual_map::to_f32(s));
+            }
+        });
+        values
+    }
+}
+
+impl BridgedModel {
+    pub(super) fn oriented(&self, direction: Direction) -> Option<Oriented<'_>> {
+        let ensemble = self.ensemble.as_ref()?;
+        Some(ensemble.oriented(&self.settings, (&self.x, &self.y), direction))
+    }
+
+    /// What the members say of scaled rows together; `None` of a model that is one member.
+    pub(crate) fn predict_together(
+        &self,
+        direction: Direction,
+        scaled: MatrixRef<'_>,
+    ) -> Option<Matrix> {
+        Some(self.oriented(direction)?.predict(scaled))
+    }
+
+    /// The members of a direction and how much of its predictions each stands for, the largest first; empty
+    /// of a model that is one member.
+    pub fn members(&self, direction: Direction) -> Vec<MemberShare> {
+        let Some(oriented) = self.oriented(direction) else { return Vec::new() };
+        let clusters: Vec<usize> = oriented.from_cuts.iter().map(|cut| cut.k()).collect();
+        let balanced: Vec<bool> = oriented.from_cuts.iter().map(|cut| cut.balanced).collect();
+        let mut shares = oriented.stack.shares(&clusters, &balanced);
+        shares.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        shares
+    }
+}

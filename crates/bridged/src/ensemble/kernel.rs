@@ -1,0 +1,187 @@
+//! Kernels between rows of a side, and ridge regression on the pairs with them.
+//!
+//! ```text
+//! clusters   K(x, x') = mean over all cuts of cos(p(·|x), p(·|x'))
+//! wide       K(x, x') = exp(−‖x − x'‖² / 2 r²)             r the root mean square radius of the pool
+//! local      K(x, x') = exp(−‖x − x'‖² / 2 · 0.3 r²)
+//! a = (K + λ I)⁻¹ Y,   λ = 0.3
+//! ```
+//!
+//! `clusters` knows the shape of the pool: rows are alike if they fall into the same clusters at every level.
+//! `clusters` and `wide` learn smoothed outputs, Y_s = mean over all cuts of Σ_j p(j|y_s) (m_j − ȳ): what is
+//! common to the outputs around y_s. `local` learns the outputs themselves, and leads where pairs are many.
+
+use super::partition::Cut;
+use bridged_math::distance::squared_distance;
+use bridged_math::linalg::{Accum, View, cholesky, invert_lower, product, solve_cholesky};
+use bridged_math::{MatrixRef, chunks};
+use serde::{Deserialize, Serialize};
+
+/// λ, in pairs at the same place.
+const RIDGE: f64 = 0.3;
+
+/// How alike two rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kernel {
+    Clusters,
+    Wide,
+    Local,
+}
+
+impl Kernel {
+    pub const ALL: [Self; 3] = [Self::Clusters, Self::Wide, Self::Local];
+
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Clusters => "rows in the same clusters",
+            Self::Wide => "wide neighbourhood",
+            Self::Local => "near neighbourhood",
+        }
+    }
+
+    /// Whether it learns outputs that were smoothed over the output pool.
+    pub fn smooths(self) -> bool {
+        self != Self::Local
+    }
+
+    /// ‖x − x'‖² / 2 of this many squared radii.
+    fn width(self) -> f64 {
+        match self {
+            Self::Local => 0.3,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Rows as kernels see them.
+pub(super) struct Seen<'a> {
+    rows: MatrixRef<'a>,
+    /// Memberships in every cut, each of length 1, one after the other; (rows, width).
+    members: Vec<f64>,
+    width: usize,
+    cuts: f64,
+    /// r².
+    radius: f64,
+}
+
+impl<'a> Seen<'a> {
+    /// Scaled rows with their memberships in each cut, of a pool with the squared radius `radius`.
+    pub fn new(
+        rows: MatrixRef<'a>,
+        cuts: &[Cut<'_>],
+        memberships: &[Vec<f64>],
+        radius: f64,
+    ) -> Self {
+        let width: usize = cuts.iter().map(|c| c.k()).sum();
+        let mut members = Vec::with_capacity(rows.rows() * width);
+        for s in 0..rows.rows() {
+            for (cut, all) in cuts.iter().zip(memberships) {
+                let row = &all[s * cut.k()..(s + 1) * cut.k()];
+                let length = row.iter().map(|p| p * p).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+                members.extend(row.iter().map(|p| p / length));
+            }
+        }
+        Self { rows, members, width, cuts: cuts.len() as f64, radius }
+    }
+
+    /// K(row a of these, row b of those).
+    pub fn kernel(&self, kernel: Kernel, a: usize, other: &Seen<'_>, b: usize) -> f64 {
+        match kernel {
+            Kernel::Clusters => {
+                let (p, q) = (&self.members[a * self.width..], &other.members[b * self.width..]);
+                let products = p[..self.width].iter().zip(&q[..self.width]);
+                products.map(|(p, q)| p * q).sum::<f64>() / self.cuts
+            }
+            _ if self.radius > 0.0 => {
+                let squared = squared_distance(self.rows.row(a), other.rows.row(b));
+                (-squared / (2.0 * kernel.width() * self.radius)).exp()
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// K of every row of these with every row of those.
+    pub fn kernels(&self, kernel: Kernel, other: &Seen<'_>) -> Vec<f64> {
+        let m = other.rows.rows();
+        let blocks = chunks::map_blocks(self.rows.rows(), |range| {
+            let row = |a: usize| (0..m).map(move |b| self.kernel(kernel, a, other, b));
+            range.flat_map(row).collect::<Vec<f64>>()
+        });
+        blocks.concat()
+    }
+}
+
+/// (K + λ I)⁻¹ of the pairs, factored.
+pub(super) struct Ridge {
+    factor: Vec<f64>,
+    n: usize,
+}
+
+impl Ridge {
+    /// Of K (n, n).
+    pub fn new(mut gram: Vec<f64>, n: usize) -> Self {
+        (0..n).for_each(|i| gram[i * n + i] += RIDGE);
+        let factor = cholesky(&gram, n).expect("a kernel plus a positive ridge");
+        Self { factor, n }
+    }
+
+    /// (K + λ I)⁻¹ B for B (n, columns).
+    pub fn solve(&self, mut b: Vec<f64>) -> Vec<f64> {
+        let columns = b.len() / self.n.max(1);
+        solve_cholesky(&self.factor, self.n, &mut b, columns);
+        b
+    }
+
+    /// By how much each fold of the pairs is missed by a regression on the others, given the coefficients `a` (n,
+    /// columns) of all: (B_ff)⁻¹ a_f, where B = (K + λ I)⁻¹. Rows of pairs in no fold are zero.
+    pub fn left_out(&self, a: &[f64], folds: &[Vec<usize>]) -> Vec<f64> {
+        let (n, columns) = (self.n, a.len() / self.n.max(1));
+        let inverse = invert_lower(&self.factor, n); // B = inverseᵀ inverse
+        let missed = chunks::par_map(folds.len(), |f| {
+            let (fold, m) = (&folds[f], folds[f].len());
+            // The columns of the fold, (n, m).
+            let part: Vec<f64> = (0..n)
+                .flat_map(|i| fold.iter().map(move |&s| (i, s)))
+                .map(|(i, s)| inverse[i * n + s])
+                .collect();
+            let mut block = vec![0.0; m * m];
+            product(View::new(&part, n, m).t(), View::new(&part, n, m), Accum::Replace, &mut block);
+            let mut missed: Vec<f64> =
+                fold.iter().flat_map(|s| &a[s * columns..(s + 1) * columns]).copied().collect();
+            let factor = cholesky(&block, m).expect("a part of a positive definite matrix");
+            solve_cholesky(&factor, m, &mut missed, columns);
+            missed
+        });
+        let mut out = vec![0.0; a.len()];
+        for (fold, missed) in folds.iter().zip(&missed) {
+            for (s, row) in fold.iter().zip(missed.chunks_exact(columns)) {
+                out[s * columns..(s + 1) * columns].copy_from_slice(row);
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridged_math::Matrix;
+
+    #[test]
+    fn what_a_fold_is_told_is_what_a_regression_without_it_says() {
+        let x = Matrix::from_fn(7, 2, |i, c| ((i * 5 + c * 3) % 7) as f32);
+        let seen = Seen::new(x.view(), &[], &[], 4.0);
+        let (gram, y) = (seen.kernels(Kernel::Wide, &seen), [1.0, -2.0, 0.5, 3.0, 1.5, -1.0, 2.0]);
+        let ridge = Ridge::new(gram.clone(), 7);
+        let missed = ridge.left_out(&ridge.solve(y.to_vec()), &[vec![1, 4]]);
+        let rest = [0, 2, 3, 5, 6];
+        let part = rest.iter().flat_map(|a| rest.iter().map(move |b| gram[a * 7 + b])).collect();
+        let solved = Ridge::new(part, 5).solve(rest.iter().map(|&s| y[s]).collect());
+        for s in [1, 4] {
+            let told: f64 = rest.iter().zip(&solved).map(|(t, a)| gram[s * 7 + t] * a).sum();
+            assert!((y[s] - told - missed[s]).abs() < 1e-12);
+        }
+        assert_eq!(missed[0], 0.0);
+    }
+}

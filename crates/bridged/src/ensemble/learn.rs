@@ -1,0 +1,401 @@
+//! Learns an ensemble from two sides that were clustered, and their pairs.
+
+use super::chain::{self, Sweeps, Task};
+use super::geometry::Directions;
+use super::kernel::{Kernel, Ridge, Seen};
+use super::partition::{Cut, Partition};
+use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
+use crate::Error;
+use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
+use crate::settings::{BridgedClustering, RefineKind};
+use crate::side::Side;
+use bridged_math::linalg::{Accum, View, product};
+use bridged_math::{Matrix, MatrixRef, Seed, Watch, chunks};
+
+/// More rows than this do not make the cuts better than they need to be: they are of this many, evenly spaced.
+const MOST_ROWS: usize = 10_000;
+/// More pairs than this are not learned from; the links of the table are from all.
+pub(crate) const MOST_PAIRS: usize = 1_000;
+/// A pair is left out with a fifth of the others.
+const FOLDS: usize = 5;
+/// Runs of a clustering from different starts: several cuts stand in for several starts.
+const RESTARTS: u32 = 1;
+/// The levels, in roots of the number of rows. Cuts up to the second are linked; finer ones shape a kernel.
+const COARSEST: f64 = 0.5;
+const LINKED: f64 = 1.0;
+const FINEST: f64 = 2.0;
+const ALL: Sweeps = Sweeps { warm_up: 50, counted: 200 };
+const FOLD: Sweeps = Sweeps { warm_up: 20, counted: 80 };
+
+/// How finely pools are cut.
+pub(crate) struct Levels {
+    rows: usize,
+    distinct: usize,
+}
+
+impl Levels {
+    /// Of two pools, of which the smaller decides.
+    pub fn of(x: MatrixRef<'_>, y: MatrixRef<'_>) -> Self {
+        let rows = x.rows().min(y.rows()).min(MOST_ROWS);
+        let most = (FINEST * (rows as f64).sqrt()).ceil() as usize;
+        let distinct = |pool| distinct_rows(pool, Metric::Euclidean, most);
+        Self { rows, distinct: distinct(x).min(distinct(y)).max(1) }
+    }
+
+    /// √n times a factor, with at least eight rows in a cluster and a distinct row for each.
+    fn k(&self, factor: f64) -> usize {
+        let k = ((self.rows as f64).sqrt() * factor).round() as usize;
+        k.clamp(2, (self.rows / 8).max(2)).min(self.distinct)
+    }
+
+    /// The coarsest: as many clusters as a person reads if no number was said.
+    pub fn coarsest(&self) -> usize {
+        self.k(COARSEST)
+    }
+}
+
+/// What the pairs were told by others: the values less the mean of the pool, and which pairs they are of.
+pub(crate) struct OnPairs {
+    pub pairs: Vec<usize>,
+    /// (pairs, d').
+    pub said: Vec<f64>,
+}
+
+/// A side on its way into an ensemble.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub side: &'a Side,
+    pub spec: &'a ClusterSpec,
+    /// The rows that were clustered, in the units of the data.
+    pub pool: MatrixRef<'a>,
+    /// The rows of all pairs in the units of the data.
+    pub paired: MatrixRef<'a>,
+    /// Whether the pool holds the rows of the pairs.
+    pub pooled: bool,
+    pub name: &'static str,
+}
+
+/// What a direction is learned from.
+struct SideData<'a> {
+    cuts: Vec<Cut<'a>>,
+    /// Memberships of the pairs in each cut.
+    members: Vec<Vec<f64>>,
+    /// The likeliest cluster of each pair in each cut, where its row counted.
+    labels: Option<Vec<Vec<u32>>>,
+    clarity: Vec<f64>,
+    directions: Vec<Directions>,
+    seen: Seen<'a>,
+    /// The rows of the pairs less the mean, in the units of the data.
+    outputs: Vec<f64>,
+    mean: &'a [f32],
+    cols: usize,
+}
+
+impl Ensemble {
+    /// Learns both directions. `held_out` are the weights that the model's own links give each pair when it is
+    /// left out, of both directions, by place among `pairs`.
+    pub fn learn(
+        settings: &BridgedClustering,
+        (x, y): (Input<'_>, Input<'_>),
+        pairs: &[(u32, u32)],
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<(Self, [OnPairs; 2]), Error> {
+        // By rows, so that the order of the pairs does not matter.
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        order.sort_by_key(|&s| (pairs[s], s));
+        if order.len() > MOST_PAIRS {
+            order = (0..MOST_PAIRS).map(|at| order[at * order.len() / MOST_PAIRS]).collect();
+        }
+        let folds = folds(&order.iter().map(|&s| pairs[s].0).collect::<Vec<u32>>());
+        let levels = Levels::of(x.pool, y.pool);
+        let (of_x, of_y) = chunks::join(
+            || EnsembleSide::cut(&levels, x, &order, seed, watch),
+            || EnsembleSide::cut(&levels, y, &order, seed, watch),
+        );
+        let (of_x, of_y) = (of_x?, of_y?);
+        let (data_x, data_y) =
+            chunks::join(|| SideData::new(x, &of_x, &order), || SideData::new(y, &of_y, &order));
+        let regress = settings.refine.kind == RefineKind::Residual;
+        let learn = |from: &SideData<'_>, to: &SideData<'_>, name: &str| {
+            Direction { from, to, folds: &folds, linked: levels.k(LINKED) }
+                .learn(regress, seed.child("ensemble").child(name))
+        };
+        let ((forward, of_forward), (reverse, of_reverse)) = chunks::join(
+            || learn(&data_x, &data_y, "forward"),
+            || learn(&data_y, &data_x, "reverse"),
+        );
+        let told = |said| OnPairs { pairs: order.clone(), said };
+        let told = [told(of_forward), told(of_reverse)];
+        drop((data_x, data_y));
+        Ok((Self { x: of_x, y: of_y, forward, reverse }, told))
+    }
+}
+
+/// Pairs that are left out together: those of one row stay together, and the rest is dealt out.
+fn folds(rows: &[u32]) -> Vec<Vec<usize>> {
+    let mut distinct = rows.to_vec();
+    distinct.dedup();
+    let count = distinct.len().min(FOLDS);
+    let mut folds = vec![Vec::new(); count];
+    let mut rank = 0;
+    for (s, row) in rows.iter().enumerate() {
+        if s > 0 && *row != rows[s - 1] {
+            rank += 1;
+        }
+        folds[rank % count].push(s);
+    }
+    if count < 2 { Vec::new() } else { folds }
+}
+
+impl EnsembleSide {
+    /// Cuts a pool at every level, but for the one that is read already.
+    fn cut(
+        levels: &Levels,
+        input: Input<'_>,
+        order: &[usize],
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Self, Error> {
+        let side = input.side;
+        let pool = input.pool;
+        let sample: Option<Matrix> = (pool.rows() > MOST_ROWS).then(|| {
+            pool.select((0..MOST_ROWS).map(|at| at * pool.rows() / MOST_ROWS).collect::<Vec<_>>())
+        });
+        let pool = sample.as_ref().map_or(pool, Matrix::view);
+        let scaled = side.scaler.apply(pool);
+        let own = (side.k(), super::partition::is_balanced(input.spec));
+        let mut wanted: Vec<(usize, bool)> = Vec::new();
+        for factor in [COARSEST, LINKED, FINEST] {
+            for balanced in [true, false] {
+                let level = (levels.k(factor), balanced);
+                if level != own && !wanted.contains(&level) {
+                    wanted.push(level);
+                }
+            }
+        }
+        let fit = |&(k, balanced): &(usize, bool)| {
+            let spec = if balanced {
+                let spec = BalancedKMeans { k, restarts: RESTARTS, ..BalancedKMeans::default() };
+                ClusterSpec::BalancedKMeans(spec)
+            } else {
+                ClusterSpec::KMeans(KMeans { k, restarts: RESTARTS, ..KMeans::default() })
+            };
+            let seed =
+                seed.child(input.name).child(if balanced { "balanced" } else { "plain" }).nth(k);
+            Partition::fit(&spec, (scaled.view(), pool), &side.mean, seed, watch)
+        };
+        let wrong = |source| match source {
+            ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+            source => Error::Cluster { side: input.name, source },
+        };
+        let partitions = wanted.iter().map(fit).collect::<Result<_, _>>().map_err(wrong)?;
+        let paired = input.paired.select(order.iter().copied());
+        let paired = side.scaler.apply(paired.view()).into_matrix();
+        Ok(Self { partitions, paired })
+    }
+
+    /// All cuts of a side: the one that is read, then the others.
+    pub(super) fn cuts<'a>(&'a self, side: &'a Side, spec: &ClusterSpec) -> Vec<Cut<'a>> {
+        let own = std::iter::once(Cut::of(side, spec));
+        own.chain(self.partitions.iter().map(Partition::cut)).collect()
+    }
+
+    /// The rows of the pairs as kernels see them.
+    pub(super) fn seen<'a>(&'a self, side: &Side, cuts: &[Cut<'_>]) -> Seen<'a> {
+        let members: Vec<Vec<f64>> =
+            cuts.iter().map(|cut| cut.memberships(self.paired.view())).collect();
+        Seen::new(self.paired.view(), cuts, &members, side.radius().powi(2))
+    }
+}
+
+impl<'a> SideData<'a> {
+    fn new(input: Input<'a>, of: &'a EnsembleSide, order: &[usize]) -> Self {
+        let side = input.side;
+        let cuts = of.cuts(side, input.spec);
+        let paired = of.paired.view();
+        let members: Vec<Vec<f64>> = chunks::par_map(cuts.len(), |c| cuts[c].memberships(paired));
+        let labels =
+            input.pooled.then(|| cuts.iter().map(|cut| cut.clustering.assign(paired)).collect());
+        let sample = input.pool.select(crate::cluster::spaced(input.pool.rows()));
+        let sample = side.scaler.apply(sample.view());
+        let clarity = cuts.iter().map(|cut| cut.clarity(sample.view())).collect();
+        let origin = side.origin();
+        let directions = chunks::par_map(cuts.len(), |c| Directions::new(cuts[c], &origin, paired));
+        let seen = Seen::new(paired, &cuts, &members, side.radius().powi(2));
+        let outputs = order
+            .iter()
+            .flat_map(|&s| {
+                let row = input.paired.row(s).iter().zip(&side.mean);
+                row.map(|(&v, &m)| f64::from(v) - f64::from(m))
+            })
+            .collect();
+        Self {
+            cuts,
+            members,
+            labels,
+            clarity,
+            directions,
+            seen,
+            outputs,
+            mean: &side.mean,
+            cols: side.cols(),
+        }
+    }
+
+    /// The outputs of the pairs as the cuts see them: Σ_j p(j|y_s) (m_j − ȳ), the mean over all cuts.
+    fn smoothed(&self) -> Vec<f64> {
+        let pairs = self.outputs.len() / self.cols.max(1);
+        let mut sum = vec![0.0; self.outputs.len()];
+        for (cut, members) in self.cuts.iter().zip(&self.members) {
+            let means = cut.deviations(self.mean);
+            times(members, pairs, cut.k(), &means, self.cols, &mut sum);
+        }
+        let cuts = self.cuts.len() as f64;
+        sum.iter_mut().for_each(|v| *v /= cuts);
+        sum
+    }
+}
+
+/// out += a (n, k) · b (k, m).
+fn times(a: &[f64], n: usize, k: usize, b: &[f64], m: usize, out: &mut [f64]) {
+    product(View::new(a, n, k), View::new(b, k, m), Accum::Add, out);
+}
+
+/// One direction on its way.
+struct Direction<'a, 'd> {
+    from: &'a SideData<'d>,
+    to: &'a SideData<'d>,
+    folds: &'a [Vec<usize>],
+    /// The most clusters of a cut that is linked.
+    linked: usize,
+}
+
+/// A member with what it says of the pairs that it did not see.
+struct Tried<M> {
+    member: M,
+    said: Vec<f64>,
+    prior: f64,
+}
+
+impl Direction<'_, '_> {
+    fn pairs(&self) -> usize {
+        self.from.outputs.len() / self.from.cols.max(1)
+    }
+
+    fn learn(&self, regress: bool, seed: Seed) -> (Stack, Vec<f64>) {
+        let linked: Vec<(usize, bool)> = (0..self.from.cuts.len())
+            .filter(|&c| c == 0 || self.from.cuts[c].k().max(self.to.cuts[c].k()) <= self.linked)
+            .flat_map(|c| [(c, false), (c, true)])
+            .collect();
+        let kernels: &[Kernel] = if regress && self.pairs() > 0 { &Kernel::ALL } else { &[] };
+        let (bridges, regressions) = chunks::join(
+            || chunks::par_map(linked.len(), |at| self.bridge(linked[at].0, linked[at].1, seed)),
+            || {
+                let smoothed = self.to.smoothed();
+                chunks::par_map(kernels.len(), |at| self.regression(kernels[at], &smoothed))
+            },
+        );
+        let prior: Vec<f64> =
+            bridges.iter().map(|b| b.prior).chain(regressions.iter().map(|r| r.prior)).collect();
+        let total: f64 = prior.iter().sum();
+        let prior: Vec<f64> = prior.iter().map(|p| p / total).collect();
+        let said: Vec<Vec<f64>> = bridges
+            .iter()
+            .map(|b| b.said.clone())
+            .chain(regressions.iter().map(|r| r.said.clone()))
+            .collect();
+        let weights = match self.folds.is_empty() {
+            true => prior,
+            false => stack::weights(&said, &self.to.outputs, self.pairs(), &prior),
+        };
+        let mut told = vec![0.0; self.to.outputs.len()];
+        for (said, w) in said.iter().zip(&weights) {
+            told.iter_mut().zip(said).for_each(|(t, s)| *t += w * s);
+        }
+        let (of_bridges, of_regressions) = weights.split_at(bridges.len());
+        let bridges = bridges.into_iter().zip(of_bridges);
+        let regressions = regressions.into_iter().zip(of_regressions);
+        let stack = Stack {
+            bridges: bridges.map(|(b, &weight)| BridgeMember { weight, ..b.member }).collect(),
+            regressions: regressions
+                .map(|(r, &weight)| Regression { weight, ..r.member })
+                .collect(),
+        };
+        (stack, told)
+    }
+
+    /// Links one cut to its partner.
+    fn bridge(&self, cut: usize, geometry: bool, seed: Seed) -> Tried<BridgeMember> {
+        let (from, to) = (self.from.cuts[cut], self.to.cuts[cut]);
+        let (sigma, rho) = (from.shares(), to.shares());
+        let (kx, ky) = (from.k(), to.k());
+        let run = |pairs: &[usize], sweeps: Sweeps, start: Option<&[usize]>| {
+            let kernels = geometry.then(|| {
+                let of = |side: &SideData<'_>| side.directions[cut].kernel(pairs);
+                (of(self.from), of(self.to))
+            });
+            let task = Task {
+                shares: (&sigma, &rho),
+                members: (&self.from.members[cut], &self.to.members[cut]),
+                pairs,
+                geometry: kernels.as_ref().map(|(k, l)| (k, l)),
+                one_to_one: from.balanced && to.balanced && kx == ky,
+                clarity: self.from.clarity[cut] * self.to.clarity[cut],
+            };
+            chain::link(&task, sweeps, seed.nth(2 * cut + usize::from(geometry)), start)
+        };
+        let all: Vec<usize> = (0..self.pairs()).collect();
+        let found = run(&all, ALL, None);
+        let means = to.deviations(self.to.mean);
+        let mut said = vec![0.0; self.to.outputs.len()];
+        let of_folds = chunks::par_map(self.folds.len(), |f| {
+            let fold = &self.folds[f];
+            let rest: Vec<usize> = all.iter().copied().filter(|s| !fold.contains(s)).collect();
+            run(&rest, FOLD, Some(&found.map)).links
+        });
+        for (fold, links) in self.folds.iter().zip(&of_folds) {
+            for &s in fold {
+                let mut weights = vec![0.0; ky];
+                let members = &self.from.members[cut][s * kx..(s + 1) * kx];
+                times(members, 1, kx, links, ky, &mut weights);
+                let told = &mut said[s * self.to.cols..(s + 1) * self.to.cols];
+                times(&weights, 1, ky, &means, self.to.cols, told);
+                self.take_out(cut, s, &weights, &means, told);
+            }
+        }
+        let member = BridgeMember { partition: cut, geometry, links: found.links, weight: 0.0 };
+        Tried { member, said, prior: 1.0 / kx as f64 }
+    }
+
+    /// Takes a pair's own output out of the mean of its cluster: μ − y is 1/(n − 1) of it further away.
+    fn take_out(&self, cut: usize, s: usize, weights: &[f64], means: &[f64], told: &mut [f64]) {
+        let Some(labels) = &self.to.labels else { return };
+        let (to, label) = (self.to.cuts[cut], labels[cut][s] as usize);
+        let Some(&size) = to.clustering.sizes.get(label) else { return };
+        if size < 2 {
+            return;
+        }
+        let (kept, cols) = (to.spread.shrink[label], self.to.cols);
+        let step = weights[label] / f64::from(size - 1);
+        let (mean, own) = (&means[label * cols..][..cols], &self.to.outputs[s * cols..][..cols]);
+        for ((t, m), y) in told.iter_mut().zip(mean).zip(own) {
+            *t += step * (m - kept * y);
+        }
+    }
+
+    /// Kernel ridge regression of the outputs.
+    fn regression(&self, kernel: Kernel, smoothed: &[f64]) -> Tried<Regression> {
+        let (pairs, cols) = (self.pairs(), self.to.cols);
+        let targets = if kernel.smooths() { smoothed } else { &self.to.outputs };
+        let ridge = Ridge::new(self.from.seen.kernels(kernel, &self.from.seen), pairs);
+        let solved = ridge.solve(targets.to_vec());
+        let missed = ridge.left_out(&solved, self.folds);
+        let said = targets.iter().zip(&missed).map(|(t, m)| t - m).collect();
+        let coefficients = Matrix::from_fn(pairs, cols, |s, c| solved[s * cols + c] as f32);
+        let member = Regression { kernel, coefficients, weight: 0.0 };
+        // An eighth of what the coarsest cut counts, as a cut eight times as fine.
+        let coarsest = self.from.cuts.iter().map(|cut| cut.k()).min().unwrap_or(1);
+        Tried { member, said, prior: 1.0 / (8.0 * coarsest as f64) }
+    }
+}

@@ -1,0 +1,165 @@
+//! The real rows of the other pool that belong to a row best: by links and kernels, not by distance to a value
+//! that is drawn to the mean.
+//!
+//! ```text
+//! score(x, y) = z(Σ_m log Σ_ij p_m(i|x) P_m(j|i) p_m(j|y) / ρ_j)          the links, all members alike
+//!             + z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + z(the same, local kernels)  through the pairs
+//! ```
+//!
+//! z brings the scores of a row to mean 0 and deviation 1 over the pool. Pools of more than 20,000 rows are not
+//! ranked so: their rows come by distance to the predicted value.
+
+use super::answer::Oriented;
+use super::kernel::{Kernel, Ridge, Seen};
+use crate::Error;
+use crate::model::{BridgedModel, Direction};
+use bridged_math::linalg::{Accum, View, product};
+use bridged_math::{MatrixRef, chunks};
+
+/// The most rows of a pool that is ranked.
+pub(crate) const MOST_RANKED: usize = 20_000;
+/// What is added to a likelihood before its logarithm is taken.
+const EPS: f64 = 1e-9;
+
+/// The rows of a pool, ready to be ranked for rows of the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranker {
+    rows: usize,
+    /// p(j|y)/ρ_j of every linked cut, (k, rows).
+    likely: Vec<(usize, Vec<f64>)>,
+    /// (K + λ I)⁻¹ L(S, y), (pairs, rows), of the two kernels.
+    through: Vec<(Kernel, Vec<f64>)>,
+}
+
+impl Ranker {
+    /// Of the scaled rows of the output pool.
+    pub fn new(oriented: &Oriented<'_>, scaled: MatrixRef<'_>) -> Self {
+        let rows = scaled.rows();
+        let mut cuts: Vec<usize> = oriented.stack.bridges.iter().map(|m| m.partition).collect();
+        cuts.dedup();
+        let members: Vec<Vec<f64>> =
+            chunks::par_map(oriented.to_cuts.len(), |c| oriented.to_cuts[c].memberships(scaled));
+        let likely = cuts.into_iter().map(|c| {
+            let (k, shares) = (oriented.to_cuts[c].k(), oriented.to_cuts[c].shares());
+            let of = |j: usize| {
+                let share = shares[j];
+                members[c].iter().skip(j).step_by(k).map(move |p| p / share)
+            };
+            (c, (0..k).flat_map(of).collect())
+        });
+        let likely: Vec<(usize, Vec<f64>)> = likely.collect();
+        let (side, of) = oriented.to;
+        let seen = Seen::new(scaled, &oriented.to_cuts, &members, side.radius().powi(2));
+        let outputs = of.seen(side, &oriented.to_cuts);
+        let inputs = oriented.from.1.seen(oriented.from.0, &oriented.from_cuts);
+        let pairs = of.paired.rows();
+        let through = [Kernel::Clusters, Kernel::Local].map(|kernel| {
+            let gram = inputs.kernels(kernel, &inputs);
+            let near = outputs.kernels(kernel, &seen);
+            (kernel, Ridge::new(gram, pairs).solve(near))
+        });
+        Self { rows, likely, through: through.into() }
+    }
+
+    /// The best `n` rows for each scaled row of the input side.
+    pub fn rank(&self, oriented: &Oriented<'_>, scaled: MatrixRef<'_>, n: usize) -> Vec<Vec<u32>> {
+        let paired = oriented.from.1.seen(oriented.from.0, &oriented.from_cuts);
+        let radius = oriented.from.0.radius().powi(2);
+        chunks::par_map(scaled.rows(), |i| {
+            let row = scaled.slice(i..i + 1);
+            let members: Vec<Vec<f64>> =
+                oriented.from_cuts.iter().map(|cut| cut.memberships(row)).collect();
+            let mut scores = vec![0.0; self.rows];
+            for member in &oriented.stack.bridges {
+                let c = member.partition;
+                let Some((_, likely)) = self.likely.iter().find(|(cut, _)| *cut == c) else {
+                    continue;
+                };
+                let (kx, ky) = (oriented.from_cuts[c].k(), oriented.to_cuts[c].k());
+                let shares = row_times(&members[c], kx, &member.links, ky);
+                let together = row_times(&shares, ky, likely, self.rows);
+                scores.iter_mut().zip(together).for_each(|(s, t)| *s += (t + EPS).ln());
+            }
+            standardise(&mut scores);
+            let seen = Seen::new(row, &oriented.from_cuts, &members, radius);
+            for (kernel, through) in &self.through {
+                let near = seen.kernels(*kernel, &paired);
+                let mut along = row_times(&near, near.len(), through, self.rows);
+                standardise(&mut along);
+                scores.iter_mut().zip(along).for_each(|(s, a)| *s += a);
+            }
+            best(&scores, n)
+        })
+    }
+}
+
+impl BridgedModel {
+    /// Whether rows of the output pool are ranked by several members.
+    pub(crate) fn ranks(&self, direction: Direction) -> bool {
+        let to = self.to(direction);
+        self.ensemble.is_some() && to.keeps_rows() && to.len() <= MOST_RANKED
+    }
+
+    /// What ranking takes: likelihoods of all cuts, and kernels through the pairs.
+    pub(crate) fn ranker_bytes(&self, direction: Direction) -> f64 {
+        let Some(oriented) = self.oriented(direction) else { return 0.0 };
+        let clusters: usize = oriented.to_cuts.iter().map(|cut| cut.k()).sum();
+        let pairs = oriented.to.1.paired.rows();
+        8.0 * self.to(direction).len() as f64 * (3.0 * clusters as f64 + 3.0 * pairs as f64)
+    }
+
+    /// The best `n` rows of the output pool for each scaled row.
+    pub(crate) fn rank(
+        &self,
+        direction: Direction,
+        scaled: MatrixRef<'_>,
+        n: usize,
+    ) -> Result<Vec<Vec<u32>>, Error> {
+        let Some(oriented) = self.oriented(direction) else { return Ok(Vec::new()) };
+        let to = self.to(direction);
+        let ranker = &self.rankers[usize::from(direction == Direction::Reverse)];
+        let ranker = ranker.get_or_make(|| {
+            let rows = to.scaler.apply(to.rows()?.view());
+            Ok(Ranker::new(&oriented, rows.view()))
+        })?;
+        Ok(ranker.rank(&oriented, scaled, n))
+    }
+}
+
+fn row_times(row: &[f64], k: usize, b: &[f64], m: usize) -> Vec<f64> {
+    let mut out = vec![0.0; m];
+    product(View::new(row, 1, k), View::new(b, k, m), Accum::Replace, &mut out);
+    out
+}
+
+/// Mean 0 and deviation 1; scores that are all alike prefer nobody.
+fn standardise(scores: &mut [f64]) {
+    let n = scores.len().max(1) as f64;
+    let mean = scores.iter().sum::<f64>() / n;
+    let deviation = (scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let factor = if deviation > 1e-12 * mean.abs() { 1.0 / deviation } else { 0.0 };
+    scores.iter_mut().for_each(|s| *s = (*s - mean) * factor);
+}
+
+/// The places of the largest scores, the first of equal ones.
+fn best(scores: &[f64], n: usize) -> Vec<u32> {
+    let by = |a: &u32, b: &u32| scores[*b as usize].total_cmp(&scores[*a as usize]).then(a.cmp(b));
+    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
+    if n < order.len() {
+        order.select_nth_unstable_by(n, by);
+        order.truncate(n);
+    }
+    order.sort_unstable_by(by);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_come_first_and_equal_ones_in_their_order() {
+        assert_eq!(best(&[1.0, 3.0, 3.0, 2.0], 3), [1, 2, 3]);
+        assert_eq!(best(&[1.0, 3.0], 9), [1, 0]);
+    }
+}
