@@ -323,6 +323,10 @@ mod tests {
             error(&["-k", "3", "--set", "bridge.prior=-5"]),
             "--set: `bridge.prior` must be between 0 and 1e6, got -5"
         );
-        assert_eq!(error(&[]), "how many clusters? Give --clusters K, or --x-clusters K");
+        let count = "how many clusters? Give --clusters K, or --x-clusters K";
+        for told in [["--members", "one"], ["--preset", "paper"], ["--bridge", "majority"]] {
+            assert_eq!(error(&told), count);
+        }
+        assert!(parse(&[]).is_ok(), "several members need no number");
     }
 }

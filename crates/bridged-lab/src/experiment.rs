@@ -294,7 +294,7 @@ impl Experiment {
         };
         // Baselines are told nothing, so the first answer about the count is theirs.
         let same = BaselineSpec::named(method).is_some() && cell.clusters != self.clusters[0];
-        if run >= most || same {
+        if run >= most || same || !self.tells(method, cell) {
             return false;
         }
         match &self.slow {
@@ -302,6 +302,18 @@ impl Experiment {
                 run < slow.seeds
                     && (self.is_natural() || slow.groups.contains(&cell.groups))
                     && slow.pairs.contains(&cell.pairs)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a form of Bridged Clustering is told so much: where a study also hides the number of groups, one
+    /// that needs no number is told none, and one that does is always told.
+    fn tells(&self, method: &str, cell: StudyCell) -> bool {
+        let several = self.clusters.len() > 1 && self.clusters.contains(&Clusters::Hidden);
+        match Contender::named(method) {
+            Some(contender @ Contender::Bridged(_)) if several => {
+                contender.told(None).is_some() == (cell.clusters == Clusters::Hidden)
             }
             _ => true,
         }

@@ -118,12 +118,13 @@ impl Model {
         write(&table.rows().map(line).collect::<Vec<_>>())
     }
 
-    /// The `wanted` real rows that are nearest to each value, or all of the pool if it has fewer, and
-    /// their distances; −1 and NaN for a value that is NaN.
-    fn nearest<'py>(
+    /// The `wanted` real rows that belong to each row best, or all of the pool if it has fewer, and their
+    /// distances to its value; −1 and NaN for a value that is NaN.
+    fn retrieve<'py>(
         &self,
         py: Python<'py>,
         reverse: bool,
+        inputs: Option<Rows<'py>>,
         values: Rows<'py>,
         wanted: usize,
         host: Host,
@@ -131,7 +132,16 @@ impl Model {
         let values = view(&values)?;
         let n = values.rows();
         let wanted = wanted.min(self.model.to(direction(reverse)).len());
-        let found = host.run(py, |_| self.model.nearest(direction(reverse), values, wanted))?;
+        // Without rows, they are those of the pool.
+        let inputs = inputs.as_ref().map(view).transpose()?;
+        let (model, direction) = (&self.model, direction(reverse));
+        let found = host.run(py, |_| {
+            let inputs = match inputs {
+                Some(rows) => rows,
+                None => model.from(direction).rows()?.view(),
+            };
+            model.retrieve(direction, inputs, values, wanted)
+        })?;
         let mut rows = vec![-1i64; n * wanted];
         let mut distances = vec![f64::NAN; n * wanted];
         for (i, neighbors) in found.iter().enumerate() {

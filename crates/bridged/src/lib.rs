@@ -8,7 +8,9 @@
 //! ```
 //!
 //! By default the vote is a posterior ([`bridge::Posterior`]): every link has a probability, and what
-//! is predicted is the mean over all of them, which slides to the mean of y where the pairs say little.
+//! is predicted is the mean over all of them, which slides to the mean of y where the pairs say little. And
+//! several clusterings of each side predict together, so that nobody has to know the number of groups
+//! ([`Members`]).
 //! [`Preset::Paper`] and [`Preset::Voting`] vote as the paper does.
 //!
 //! This is the method of "Bridged Clustering: Semi-Supervised Sparse Bridging" with all of its
@@ -28,7 +30,7 @@
 //! let model = BridgedClustering::with_k(2).fit(problem, Seed(0), &Silent)?;
 //! let new = Matrix::from_rows(&[[0.1, 0.0], [9.0, 9.1]]);
 //! let prediction = model.predict(Direction::Forward, new.view())?;
-//! assert!((prediction.values.row(0)[0] - 50.0).abs() < 1.0 && prediction.values.row(1)[0] > 89.0);
+//! assert!((prediction.values.row(0)[0] - 50.0).abs() < 5.0 && prediction.values.row(1)[0] > 85.0);
 //! assert_eq!(prediction.explain(0).support, 1);
 //! # Ok::<(), bridged::Error>(())
 //! ```

@@ -158,7 +158,7 @@ fn a_file_that_is_not_what_its_extension_says_is_refused() {
 fn a_model_of_a_newer_version_asks_for_an_update() {
     let folder = Folder::with_demo();
     let mut bytes = folder.read("m.bridged");
-    let mark = format!(r#"\"version\":{},"#, bridged::MODEL_VERSION).into_bytes();
+    let mark = format!(r#"\"version\":{},"#, bridged::ENSEMBLE_VERSION).into_bytes();
     let at = bytes
         .windows(mark.len())
         .position(|w| w == &mark[..])

@@ -209,7 +209,7 @@ fn a_model_of_numbers_far_from_zero_predicts_them() {
     folder.write("x.csv", seconds());
     folder.write("y.csv", seconds().replace("id,t", "id,u").replace('r', "s"));
     folder.write("pairs.csv", "r0,s0\nr1,s1\nr2,s2\nr3,s3\n");
-    folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 2 -o m.bridged");
+    folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 2 --members one -o m.bridged");
     folder.write("new.csv", "id,t\nn,1700000060.5\nzero,0\n");
     folder.ok("predict m.bridged new.csv -o out.csv --nearest 1");
     let line = folder.text("out.csv").lines().nth(1).unwrap_or_default().to_owned();

@@ -138,11 +138,14 @@ fn in_natural_sizes_what_is_told_about_the_count_changes_the_bridge_and_nothing_
     let directory = tempfile::tempdir().unwrap();
     let study = study(&format!("clusters = [\"known\", \"hidden\", \"double\"]\n{NATURAL}"));
     let runs = run(&study, &data, &directory.path().join("runs.jsonl"), 2);
-    // 2 directions × 2 seeds, of the bridge thrice and of the others once.
-    assert_eq!(runs.len(), 4 * (3 + 3));
+    // 2 directions × 2 seeds, of the bridge twice, since it must be told, and of the others once.
+    assert_eq!(runs.len(), 4 * (2 + 3));
     let seeds: HashSet<u64> = runs.iter().map(|r| r.seed).collect();
     assert_eq!(seeds.len(), 4, "the draw is the same whatever is told");
-    for run in &runs {
+    let hidden = self::study(&format!("clusters = \"hidden\"\n{NATURAL}"));
+    let hidden = run(&hidden, &data, &directory.path().join("hidden.jsonl"), 2);
+    assert_eq!(hidden.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))).count(), 4);
+    for run in runs.iter().chain(&hidden) {
         assert_eq!((run.cell.groups, run.cell.pairs), (10, 1));
         match (&run.outcome, run.cell.clusters) {
             (Outcome::Failed(why), Clusters::Hidden) => {

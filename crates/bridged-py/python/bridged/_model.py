@@ -35,7 +35,11 @@ class BridgedClustering(Runs, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Clusters on each side; by default what ``cluster`` says, which is 8 unless set.
+        Clusters on each side of the table that is read; by default what ``cluster`` says, else half the
+        root of the smaller pool's rows.
+    members : {"one", "ladder"} or None, default=None
+        What predicts: one clustering of each side, or a ladder of several and regressions on the pairs, as
+        by default with the posterior bridge.
     preset : str, default="default"
         Where the parameters start: a name of ``bridged.catalogue()["presets"]``. ``"paper"`` is what
         the paper ran.
@@ -119,6 +123,7 @@ class BridgedClustering(Runs, BaseEstimator):
         n_clusters: int | None = None,
         *,
         preset: str = "default",
+        members: Literal["one", "ladder"] | None = None,
         x_clusters: int | None = None,
         y_clusters: int | None = None,
         cluster: str | Clusters | None = None,
@@ -390,13 +395,13 @@ class BridgedClustering(Runs, BaseEstimator):
             return found["value"]
         return Prediction.of(
             found,
-            lambda values, n: self._nearest(values, n, reverse),
+            lambda values, n: self._nearest(rows, values, n, reverse),
             lambda level: self._model.ball(reverse, float(level)),
         )
 
-    def _nearest(self, values, n, reverse):
+    def _nearest(self, inputs, values, n, reverse):
         values = lowered(values, self._offset(reverse))
-        rows, distances = self._model.nearest(reverse, values, n, self._host())
+        rows, distances = self._model.retrieve(reverse, inputs, values, n, self._host())
         side = "x" if reverse else "y"
         names = [self._model.titles(side, [int(r) for r in line if r >= 0]) for line in rows]
         return Neighbors(rows, distances, names)
@@ -420,6 +425,7 @@ class BridgedClustering(Runs, BaseEstimator):
 #: The arguments of the constructor, and the keys of the core that they set.
 KEYS = {
     "n_clusters": "clusters",
+    "members": "members",
     "x_clusters": "x.clusters",
     "y_clusters": "y.clusters",
     "cluster": "cluster",

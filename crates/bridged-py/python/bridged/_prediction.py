@@ -95,7 +95,10 @@ class Prediction:
         )
 
     def nearest(self, n: int = 1) -> Neighbors:
-        """The ``n`` real rows of the other pool that are nearest to each prediction, or all if it has fewer.
+        """The ``n`` real rows of the other pool that belong to each row best, or all if it has fewer.
+
+        A ladder of members ranks by what it knows of both rows; one clustering, and pools of more than 20,000
+        rows, by the distance to the prediction, which is given in either case.
 
         Needs a model that keeps its rows (``keep_rows=True``, the default).
         """

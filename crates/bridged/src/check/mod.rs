@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `leave_one_out.rs` | how well the pairs predict each other, beside two constants |
 //! | `calibration.rs` | how large errors are, and how large a ball must be |
+//! | `sureness.rs` | how far the probabilities of links can be believed |
 //! | `verdict.rs` | will it work: good, weak, none; pairs that contradict the others |
 //! | `advice.rs` | warnings in plain sentences |
 
 mod advice;
 mod calibration;
 mod leave_one_out;
+mod sureness;
 mod verdict;
 
 pub use calibration::quantile;
@@ -18,3 +20,4 @@ pub use verdict::{Contradiction, Grade, Verdict};
 
 pub(crate) use calibration::calibration;
 pub(crate) use leave_one_out::{Trial, TrialAnswer};
+pub(crate) use sureness::sureness;

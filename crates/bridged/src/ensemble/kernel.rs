@@ -176,7 +176,8 @@ mod tests {
         let ridge = Ridge::new(gram.clone(), 7);
         let missed = ridge.left_out(&ridge.solve(y.to_vec()), &[vec![1, 4]]);
         let rest = [0, 2, 3, 5, 6];
-        let part = rest.iter().flat_map(|a| rest.iter().map(move |b| gram[a * 7 + b])).collect();
+        let cells = rest.iter().flat_map(|a| rest.iter().map(move |b| a * 7 + b));
+        let part = cells.map(|at| gram[at]).collect();
         let solved = Ridge::new(part, 5).solve(rest.iter().map(|&s| y[s]).collect());
         for s in [1, 4] {
             let told: f64 = rest.iter().zip(&solved).map(|(t, a)| gram[s * 7 + t] * a).sum();

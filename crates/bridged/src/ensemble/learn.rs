@@ -305,14 +305,11 @@ impl Direction<'_, '_> {
             .map(|b| b.said.clone())
             .chain(regressions.iter().map(|r| r.said.clone()))
             .collect();
+        let told = self.told(&said, &prior);
         let weights = match self.folds.is_empty() {
             true => prior,
             false => stack::weights(&said, &self.to.outputs, self.pairs(), &prior),
         };
-        let mut told = vec![0.0; self.to.outputs.len()];
-        for (said, w) in said.iter().zip(&weights) {
-            told.iter_mut().zip(said).for_each(|(t, s)| *t += w * s);
-        }
         let (of_bridges, of_regressions) = weights.split_at(bridges.len());
         let bridges = bridges.into_iter().zip(of_bridges);
         let regressions = regressions.into_iter().zip(of_regressions);
@@ -323,6 +320,28 @@ impl Direction<'_, '_> {
                 .collect(),
         };
         (stack, told)
+    }
+
+    /// What the members say of every pair together, with weights that have not seen the pair either: those that
+    /// the other folds give.
+    fn told(&self, said: &[Vec<f64>], prior: &[f64]) -> Vec<f64> {
+        let cols = self.to.cols;
+        let mut told = vec![0.0; self.to.outputs.len()];
+        let of_folds = chunks::par_map(self.folds.len(), |f| {
+            let fold = &self.folds[f];
+            let rest: Vec<usize> = (0..self.pairs()).filter(|s| !fold.contains(s)).collect();
+            let rows = |all: &[f64]| -> Vec<f64> {
+                rest.iter().flat_map(|s| &all[s * cols..(s + 1) * cols]).copied().collect()
+            };
+            let part: Vec<Vec<f64>> = said.iter().map(|m| rows(m)).collect();
+            stack::weights(&part, &rows(&self.to.outputs), rest.len(), prior)
+        });
+        for (fold, weights) in self.folds.iter().zip(&of_folds) {
+            for at in fold.iter().flat_map(|s| s * cols..(s + 1) * cols) {
+                told[at] = said.iter().zip(weights).map(|(m, w)| w * m[at]).sum();
+            }
+        }
+        told
     }
 
     /// Links one cut to its partner.

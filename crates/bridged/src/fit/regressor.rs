@@ -6,7 +6,7 @@ use super::local_map::{Anchor, Examples, LocalMap, centroid_pairs, local_map};
 use super::votes::PairedRows;
 use crate::Error;
 use crate::bridge::{Bridge, BridgeRule, LinkedHeldOut, Votes};
-use crate::check::LeaveOneOut;
+use crate::check::{LeaveOneOut, sureness};
 use crate::ensemble::OnPairs;
 use crate::predict::{Answers, Regressor};
 use crate::settings::{BridgedClustering, Refine, RefineKind};
@@ -50,6 +50,8 @@ impl BridgedClustering {
         };
         let agreement =
             left_out.iter().zip(&held_out).map(|(&s, w)| votes.agreement(s, w)).collect();
+        // One clustering is as sure as its posterior.
+        let sureness = told.map_or(1.0, |_| sureness(votes, &left_out, &held_out));
         let check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);
         let maps = if alpha > 0.0 {
             local_maps(&self.refine, &bridge, from, to, &examples)
@@ -63,6 +65,7 @@ impl BridgedClustering {
             maps,
             residual: residual.filter(|_| alpha > 0.0),
             alpha,
+            sureness,
             check,
         })
     }

@@ -22,10 +22,21 @@ pub(super) struct RegressorHeader {
     #[serde(default)]
     residual: Option<f64>,
     alpha: f64,
+    /// How far probabilities are believed; of models with several members.
+    #[serde(default = "wholly", skip_serializing_if = "is_whole")]
+    sureness: f64,
     check: Option<CheckHeader>,
     /// The links, of files before version 3.
     #[serde(default, skip_serializing)]
     links: Option<Vec<Link>>,
+}
+
+fn wholly() -> f64 {
+    1.0
+}
+
+fn is_whole(sureness: &f64) -> bool {
+    *sureness == 1.0
 }
 
 /// How well the pairs predict each other; what there is of each pair is an array.
@@ -88,6 +99,7 @@ pub(super) fn write<'a>(
         maps: regressor.maps.keys().copied().collect(),
         residual: regressor.residual.as_ref().map(|map| map.radius),
         alpha: regressor.alpha,
+        sureness: regressor.sureness,
         check,
         links: None,
     }
@@ -167,6 +179,9 @@ pub(super) fn read(
     if !(0.0..=1.0).contains(&header.alpha) {
         return Err(format!("its {name} refinement has the strength {}", header.alpha));
     }
+    if !(0.0..=1.0).contains(&header.sureness) {
+        return Err(format!("its {name} probabilities are believed by {}", header.sureness));
+    }
     let width = from.clustering.centroids.cols();
     let mut maps = BTreeMap::new();
     for (i, j) in header.maps {
@@ -212,6 +227,7 @@ pub(super) fn read(
         bridge,
         maps,
         alpha: header.alpha,
+        sureness: header.sureness,
         check: header.check.map(read_check).transpose()?,
     })
 }

@@ -40,6 +40,7 @@ pub(crate) struct ExpectedErrors {
     entries: f64,
     masses: Vec<f64>,
     factor: f64,
+    sureness: f64,
 }
 
 impl ExpectedErrors {
@@ -53,12 +54,18 @@ impl ExpectedErrors {
         let total: f64 = to.clustering.sizes.iter().map(|&n| f64::from(n)).sum();
         let masses = to.clustering.sizes.iter().map(|&n| f64::from(n) / total).collect();
         let (within, entries) = (to.spread.within, to.cols() as f64);
-        Self { gram, kept, within, entries, masses, factor: 1.0 }
+        Self { gram, kept, within, entries, masses, factor: 1.0, sureness: 1.0 }
     }
 
     /// The same with errors as the scores of the pairs say.
     pub fn calibrated(mut self, scores: &[f64]) -> Self {
         self.factor = calibration(scores);
+        self
+    }
+
+    /// The same with probabilities that are believed so far.
+    pub fn believed(mut self, sureness: f64) -> Self {
+        self.sureness = sureness;
         self
     }
 
@@ -77,7 +84,9 @@ impl ExpectedErrors {
         let top = (0..k).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
         Likeliest {
             cluster: (!none).then_some(top as u32),
-            probability: weights.get(top).copied().unwrap_or(0.0),
+            probability: weights
+                .get(top)
+                .map_or(0.0, |w| self.sureness * w + (1.0 - self.sureness) * self.masses[top]),
             error: self.factor * (self.within + spread.max(0.0)) / self.entries,
         }
     }

@@ -21,6 +21,7 @@ pub struct Regressor {
     pub(crate) maps: BTreeMap<(u32, u32), LocalMap>,
     pub(crate) residual: Option<ResidualMap>,
     pub(crate) alpha: f64,
+    pub(crate) sureness: f64,
     pub(crate) check: Option<LeaveOneOut>,
 }
 
@@ -147,7 +148,9 @@ impl Regressor {
 
     /// What expected errors of this direction are computed from.
     fn expected(&self, to: &Side) -> ExpectedErrors {
-        ExpectedErrors::new(to, self.reading.means()).calibrated(self.scores())
+        ExpectedErrors::new(to, self.reading.means())
+            .calibrated(self.scores())
+            .believed(self.sureness)
     }
 
     /// What each input cluster is answered with where rows belong to several, (kx, d'):

@@ -579,7 +579,7 @@ mod tests {
             (vec!["x.speed=3"], "there is no `x.speed`; there are cluster, clusters, scale"),
             (
                 vec!["speed=3"],
-                "there is no `speed`; there are x, y, cluster, clusters, scale, bridge, refine, \
+                "there is no `speed`; there are x, y, cluster, clusters, scale, bridge, refine, members, \
                  uncovered, pair_rows, keep_rows",
             ),
             (

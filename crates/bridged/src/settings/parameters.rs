@@ -58,7 +58,8 @@ fn is_one(members: &Members) -> bool {
 pub enum Count {
     /// The parameters of its clustering.
     Told,
-    /// The size of the smaller pool: half of its root, and at most 50.
+    /// The size of the smaller pool: half of its root, and at most 50. Of a [ladder](Members::Ladder); one
+    /// clustering is told.
     Auto,
 }
 
@@ -158,7 +159,8 @@ impl BridgedClustering {
     /// The same with a number of clusters where none was said, for these pools.
     pub(crate) fn counted(&self, x: MatrixRef<'_>, y: MatrixRef<'_>) -> Self {
         let mut settings = self.clone();
-        if [&self.x, &self.y].iter().all(|side| side.count == Count::Told) {
+        let auto = [&self.x, &self.y].iter().any(|side| side.count == Count::Auto);
+        if !auto || !self.is_ladder() {
             return settings;
         }
         let k = Levels::of(x, y).coarsest();

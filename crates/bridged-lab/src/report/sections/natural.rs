@@ -84,6 +84,7 @@ fn line_name(run: &RunRecord) -> String {
     let told = match run.cell.clusters {
         Clusters::Known => "",
         Clusters::Hidden if !is_ours(&run.method) => "",
+        Clusters::Hidden if run.method == DEFAULT => "",
         Clusters::Hidden => ", k hidden",
         Clusters::Half => ", k = C/2",
         Clusters::Double => ", k = 2C",
