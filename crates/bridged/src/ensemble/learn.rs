@@ -3,7 +3,7 @@
 use super::chain::{self, Sweeps, Task};
 use super::geometry::Directions;
 use super::kernel::{Kernel, Ridge, Seen};
-use super::partition::{Cut, Partition};
+use super::partition::{Cut, Partition, is_balanced};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
 use crate::Error;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
@@ -46,6 +46,20 @@ impl Levels {
     fn k(&self, factor: f64) -> usize {
         let k = ((self.rows as f64).sqrt() * factor).round() as usize;
         k.clamp(2, (self.rows / 8).max(2)).min(self.distinct)
+    }
+
+    /// Every level by balanced and by plain k-means, but for the one that both sides are cut at already.
+    fn beside(&self, own: [(usize, bool); 2]) -> Vec<(usize, bool)> {
+        let mut wanted = Vec::new();
+        for factor in [COARSEST, LINKED, FINEST] {
+            for balanced in [true, false] {
+                let level = (self.k(factor), balanced);
+                if own != [level; 2] && !wanted.contains(&level) {
+                    wanted.push(level);
+                }
+            }
+        }
+        wanted
     }
 
     /// The coarsest: as many clusters as a person reads if no number was said.
@@ -109,9 +123,10 @@ impl Ensemble {
         }
         let folds = folds(&order.iter().map(|&s| pairs[s].0).collect::<Vec<u32>>());
         let levels = Levels::of(x.pool, y.pool);
+        let wanted = levels.beside([x, y].map(|side| (side.side.k(), is_balanced(side.spec))));
         let (of_x, of_y) = chunks::join(
-            || EnsembleSide::cut(&levels, x, &order, seed, watch),
-            || EnsembleSide::cut(&levels, y, &order, seed, watch),
+            || EnsembleSide::cut(&wanted, x, &order, seed, watch),
+            || EnsembleSide::cut(&wanted, y, &order, seed, watch),
         );
         let (of_x, of_y) = (of_x?, of_y?);
         let (data_x, data_y) =
@@ -149,9 +164,9 @@ fn folds(rows: &[u32]) -> Vec<Vec<usize>> {
 }
 
 impl EnsembleSide {
-    /// Cuts a pool at every level, but for the one that is read already.
+    /// Cuts a pool into so many clusters, balanced or not.
     fn cut(
-        levels: &Levels,
+        wanted: &[(usize, bool)],
         input: Input<'_>,
         order: &[usize],
         seed: Seed,
@@ -164,16 +179,6 @@ impl EnsembleSide {
         });
         let pool = sample.as_ref().map_or(pool, Matrix::view);
         let scaled = side.scaler.apply(pool);
-        let own = (side.k(), super::partition::is_balanced(input.spec));
-        let mut wanted: Vec<(usize, bool)> = Vec::new();
-        for factor in [COARSEST, LINKED, FINEST] {
-            for balanced in [true, false] {
-                let level = (levels.k(factor), balanced);
-                if level != own && !wanted.contains(&level) {
-                    wanted.push(level);
-                }
-            }
-        }
         let fit = |&(k, balanced): &(usize, bool)| {
             let spec = if balanced {
                 let spec = BalancedKMeans { k, restarts: RESTARTS, ..BalancedKMeans::default() };
@@ -416,5 +421,36 @@ impl Direction<'_, '_> {
         // An eighth of what the coarsest cut counts, as a cut eight times as fine.
         let coarsest = self.from.cuts.iter().map(|cut| cut.k()).min().unwrap_or(1);
         Tried { member, said, prior: 1.0 / (8.0 * coarsest as f64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_follow_the_smaller_pool_and_leave_out_what_is_read_already() {
+        let rows = |n: usize| Matrix::from_fn(n, 1, |i, _| i as f32);
+        let (small, large) = (rows(400), rows(3000));
+        let levels = Levels::of(large.view(), small.view());
+        assert_eq!(levels.coarsest(), 10);
+        let all = [(10, true), (10, false), (20, true), (20, false), (40, true), (40, false)];
+        assert_eq!(levels.beside([(7, true), (7, true)]), all);
+        assert_eq!(levels.beside([(10, true), (7, true)]), all, "one side alone does not count");
+        assert_eq!(levels.beside([(10, true), (10, true)]), all[1..]);
+    }
+
+    #[test]
+    fn there_is_a_distinct_row_for_every_cluster() {
+        let few = Matrix::from_fn(400, 1, |i, _| (i % 3) as f32);
+        let levels = Levels::of(few.view(), few.view());
+        assert_eq!(levels.beside([(9, true), (9, true)]), [(3, true), (3, false)]);
+    }
+
+    #[test]
+    fn pairs_of_one_row_are_left_out_together() {
+        assert_eq!(folds(&[1, 1, 4, 5, 5, 9]), [vec![0, 1], vec![2], vec![3, 4], vec![5]]);
+        assert_eq!(folds(&(0..7).collect::<Vec<u32>>())[0], [0, 5]);
+        assert!(folds(&[3, 3]).is_empty(), "nothing is left to learn from");
     }
 }

@@ -143,7 +143,16 @@ impl HeldOutPairs<'_> {
 
 /// Puts what several members say of each pair in the place of what the links of one say; a pair that they were
 /// not asked for is not answered.
-pub(super) fn as_told(trials: &mut [Trial], told: &OnPairs, to: &Side, examples: &Examples<'_>) {
+pub(super) fn as_told(
+    trials: &mut [Trial],
+    told: &OnPairs,
+    to: &Side,
+    examples: &Examples<'_>,
+    pair_rows: PairRows,
+) {
+    // A row that is left out is no part of the mean either: y − m⁻ = n / (n − 1) · (y − m).
+    let n = to.len() as f64;
+    let without = if pair_rows == PairRows::Pooled && n > 1.0 { n / (n - 1.0) } else { 1.0 };
     let place: BTreeMap<usize, usize> =
         told.pairs.iter().enumerate().map(|(at, &pair)| (pair, at)).collect();
     let cols = to.cols();
@@ -155,7 +164,8 @@ pub(super) fn as_told(trials: &mut [Trial], told: &OnPairs, to: &Side, examples:
         let said = &told.said[at * cols..(at + 1) * cols];
         let truth = examples.to.row(trial.pair).iter().zip(&to.mean).zip(said);
         if let Some(answer) = &mut trial.answer {
-            let error = |((y, m), s): ((&f32, &f32), &f64)| f64::from(*y) - f64::from(*m) - s;
+            let error =
+                |((y, m), s): ((&f32, &f32), &f64)| without * (f64::from(*y) - f64::from(*m)) - s;
             answer.error = truth.map(error).collect();
         }
     }

@@ -35,7 +35,7 @@ impl BridgedClustering {
         let mut trials = HeldOutPairs { settings: self, votes, from, to, examples: &examples }
             .predict(&left_out, &held_out)?;
         if let Some(told) = told {
-            held_out::as_told(&mut trials, told, to, &examples);
+            held_out::as_told(&mut trials, told, to, &examples, self.pair_rows);
         }
         let residual = match self.refine.kind {
             // The members have regressions of their own.
