@@ -53,7 +53,7 @@ def test_details_say_why(task, model):
 
 
 def test_the_posterior_says_how_sure_it_is(task):
-    model = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
+    model = BridgedClustering(4, members="one").fit(task.X, task.Y, task.pairs)
     found = model.predict(task.X, details=True)
     expected = means_by_class(task.Y, task.y_class)[task.x_class]
     assert np.abs(found.value - expected).max() < 0.5, "clear clusters, shrunk a little"

@@ -39,7 +39,7 @@ def test_tables_keep_their_digits_too(library):
 
 def test_a_model_of_numbers_far_from_zero_predicts_them_in_float64(tmp_path):
     x, y = seconds(), 2 * seconds()
-    model = BridgedClustering(n_clusters=2).fit(x, y, pairs=[(i, i) for i in range(6)])
+    model = BridgedClustering(n_clusters=2, members="one").fit(x, y, pairs=[(i, i) for i in range(6)])
     predicted = model.predict(np.array([[1.7e9 + 60.5]]))
     assert predicted.dtype == np.float64
     assert abs(predicted[0, 0] - 2 * (1.7e9 + 60.5)) < 5
