@@ -1,15 +1,16 @@
 //! Links between two cuts by a Markov chain over maps, with geometry and masses as priors.
 //!
 //! ```text
-//! P(A, q) ∝ P(q) Π_s (1 − q + q m_s(A)) · exp(γ k G(A)) · exp(−κ k Σ_j |Σ_{i→j} σ_i − ρ_j|)
+//! P(A, q) ∝ P(q) Π_s (1 − q + q m_s(A)) · exp(γ k G(A)) · Π_i ρ_A(i) · exp(−κ k Σ_j |Σ_{i→j} σ_i − ρ_j|)
 //! G(A)    = Σ_ii' K_ii' L_A(i)A(i') + 2 Σ_is K_is L_A(i)s
 //! P(j|i)  = E[q 1(A(i) = j)] + (1 − E[q]) ρ_j
 //! ```
 //!
 //! The agreement m_s and the reliability q are those of the posterior bridge, K and L the
 //! [`geometry`](super::geometry) of both sides, σ and ρ the shares of their clusters. Cuts into clusters of one
-//! size are linked one-to-one; others many-to-one, where the prior on masses (κ = 2) keeps clusters from
-//! crowding into one output, and half of the moves exchange two outputs. Half of the proposals follow the
+//! size are linked one-to-one; others many-to-one, where an output is linked as often as its share (or tiny clusters of
+//! outliers would draw every prediction), the prior on masses (κ = 2) keeps clusters from crowding into one output,
+//! and half of the moves exchange two outputs. Half of the proposals follow the
 //! pairs. A chain over fewer pairs begins where that over all pairs ended. O(k (k + pairs nearby)) a sweep.
 
 use super::geometry::Alikeness;
@@ -312,7 +313,8 @@ impl<'a> Chain<'a> {
         log -= self.mass_gain(from, to, share);
         let x = &self.x[i * n..][..n];
         let (yf, yt) = (&self.y[from * n..][..n], &self.y[to * n..][..n]);
-        let mut ratio = odds * log.exp();
+        // Without evidence an output is linked as often as its share.
+        let mut ratio = odds * log.exp() * self.task.shares.1[to] / self.task.shares.1[from];
         for &s in &self.near[i] {
             let s = s as usize;
             ratio *= 1.0 + self.rates[s] * x[s] * (yt[s] - yf[s]);
@@ -431,6 +433,7 @@ mod tests {
                         (0..kx).filter(|&i| map[i] == j).map(|i| task.shares.0[i]).sum();
                     log -= MASS * kx as f64 * (load - task.shares.1[j]).abs();
                 }
+                log += map.iter().map(|&j| task.shares.1[j].ln()).sum::<f64>();
             }
             for (q, w) in prior.values.iter().zip(&prior.weights) {
                 let factor = |&s: &usize| {

@@ -30,7 +30,7 @@ pub(super) fn weights(said: &[Vec<f64>], truth: &[f64], pairs: usize, prior: &[f
     let errors = (0..m).map(|a| (square - 2.0 * along[a] + gram[a * m + a]).max(0.0));
     let hold = PRIOR / pairs.max(1) as f64 * errors.sum::<f64>() / m.max(1) as f64;
     let trace: f64 = (0..m).map(|a| gram[a * m + a] + hold).sum();
-    if !(trace > 0.0) {
+    if trace.is_nan() || trace <= 0.0 {
         return prior.to_vec();
     }
     // The trace bounds the largest eigenvalue; the largest row sum is often smaller.

@@ -138,7 +138,10 @@ fn read_side(
         let shrink = reader.f64s(&at("shrink"), &[Some(k)])?;
         let rule = AssignRule::Nearest { centres: centroids.clone(), metric: Metric::Euclidean };
         let PartitionHeader { balanced, inertia, iterations, converged, variance, within } = header;
-        if !(variance >= 0.0) || sizes.iter().map(|&n| u64::from(n)).sum::<u64>() == 0 {
+        if variance.is_nan()
+            || variance < 0.0
+            || sizes.iter().map(|&n| u64::from(n)).sum::<u64>() == 0
+        {
             return Err(format!("`{name}.{p}` is no clustering"));
         }
         let labels = Vec::new();
