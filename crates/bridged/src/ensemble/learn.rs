@@ -7,7 +7,7 @@ use super::partition::{Cut, Partition, is_balanced};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
 use crate::Error;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
-use crate::settings::{BridgedClustering, RefineKind};
+use crate::settings::{BridgedClustering, Count, RefineKind};
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef, Seed, Watch, chunks};
@@ -24,6 +24,8 @@ const RESTARTS: u32 = 1;
 const COARSEST: f64 = 0.5;
 const LINKED: f64 = 1.0;
 const FINEST: f64 = 2.0;
+/// The prior weight of clusters whose number somebody said: they know something.
+const TOLD: f64 = 0.75;
 const ALL: Sweeps = Sweeps { warm_up: 50, counted: 200 };
 const FOLD: Sweeps = Sweeps { warm_up: 20, counted: 80 };
 
@@ -131,9 +133,10 @@ impl Ensemble {
         let (of_x, of_y) = (of_x?, of_y?);
         let (data_x, data_y) =
             chunks::join(|| SideData::new(x, &of_x, &order), || SideData::new(y, &of_y, &order));
+        let told_count = [&settings.x, &settings.y].iter().all(|side| side.count == Count::Told);
         let regress = settings.refine.kind == RefineKind::Residual;
         let learn = |from: &SideData<'_>, to: &SideData<'_>, name: &str| {
-            Direction { from, to, folds: &folds, linked: levels.k(LINKED) }
+            Direction { from, to, folds: &folds, linked: levels.k(LINKED), told_count }
                 .learn(regress, seed.child("ensemble").child(name))
         };
         let ((forward, of_forward), (reverse, of_reverse)) = chunks::join(
@@ -145,6 +148,18 @@ impl Ensemble {
         drop((data_x, data_y));
         Ok((Self { x: of_x, y: of_y, forward, reverse }, told))
     }
+}
+
+/// Prior weights that give the first members, those of the clusters that somebody asked for, [`TOLD`] of the whole.
+fn favour(mut prior: Vec<f64>, shown: &[bool]) -> Vec<f64> {
+    let of = |wanted: bool| -> f64 {
+        let is = |at: usize| shown.get(at).copied().unwrap_or(false) == wanted;
+        prior.iter().enumerate().filter(|(at, _)| is(*at)).map(|(_, p)| p).sum()
+    };
+    let (own, others) = (of(true), of(false));
+    let factor = if own > 0.0 { TOLD / (1.0 - TOLD) * others / own } else { 1.0 };
+    prior.iter_mut().zip(shown).filter(|(_, s)| **s).for_each(|(p, _)| *p *= factor.max(1.0));
+    prior
 }
 
 /// Pairs that are left out together: those of one row stay together, and the rest is dealt out.
@@ -274,6 +289,8 @@ struct Direction<'a, 'd> {
     folds: &'a [Vec<usize>],
     /// The most clusters of a cut that is linked.
     linked: usize,
+    /// Whether somebody said how many clusters there are.
+    told_count: bool,
 }
 
 /// A member with what it says of the pairs that it did not see.
@@ -303,6 +320,11 @@ impl Direction<'_, '_> {
         );
         let prior: Vec<f64> =
             bridges.iter().map(|b| b.prior).chain(regressions.iter().map(|r| r.prior)).collect();
+        let shown: Vec<bool> = bridges.iter().map(|b| b.member.partition == 0).collect();
+        let prior = match self.told_count {
+            true => favour(prior, &shown),
+            false => prior,
+        };
         let total: f64 = prior.iter().sum();
         let prior: Vec<f64> = prior.iter().map(|p| p / total).collect();
         let said: Vec<Vec<f64>> = bridges
