@@ -108,7 +108,7 @@ class BridgedClustering(Runs, BaseEstimator):
     >>> Y = np.array([[50.0], [51], [90], [91], [92]])
     >>> model = BridgedClustering(n_clusters=2).fit(X, Y, pairs=[(0, 3), (2, 1)])
     >>> model.predict([[0.2, 0.3]]).round()
-    array([[90.]], dtype=float32)
+    array([[91.]], dtype=float32)
     >>> model.predict_reverse([[49.0]]).round()
     array([[9., 8.]], dtype=float32)
     >>> why = model.predict([[0.2, 0.3]], details=True)
