@@ -18,7 +18,7 @@ mod votes;
 pub use hungarian::Hungarian;
 pub use majority::Majority;
 pub use margin::Margin;
-pub(crate) use posterior::{GRID, Reliability, likelihood};
+pub(crate) use posterior::{GRID, Reliability, likelihood, pick, running_sums};
 pub use posterior::{Means, Posterior};
 pub use soft::Soft;
 pub use votes::{PairVote, VoteCount, Votes, depth};

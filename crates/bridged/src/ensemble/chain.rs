@@ -14,7 +14,7 @@
 //! pairs. A chain over fewer pairs begins where that over all pairs ended. O(k (k + pairs nearby)) a sweep.
 
 use super::geometry::Alikeness;
-use crate::bridge::{GRID, Reliability, likelihood};
+use crate::bridge::{GRID, Reliability, likelihood, pick, running_sums};
 use bridged_math::Seed;
 use bridged_math::assignment::{Goal, assign};
 use bridged_math::cancel::checkpoint;
@@ -75,7 +75,7 @@ pub(super) fn link(task: &Task<'_>, sweeps: Sweeps, seed: Seed, start: Option<&[
         let weights = chain.reliabilities(&prior);
         let total: f64 = weights.iter().sum();
         let mean = weights.iter().zip(&prior.values).map(|(w, q)| w * q).sum::<f64>() / total;
-        chain.set_reliability(prior.values[pick(&running(weights), &mut rng)]);
+        chain.set_reliability(prior.values[pick(&running_sums(weights), &mut rng)]);
         if sweep >= sweeps.warm_up {
             reliable += mean;
             chain.map.iter().enumerate().for_each(|(i, &j)| sums[i * ky + j] += mean);
@@ -157,7 +157,7 @@ impl<'a> Chain<'a> {
         let sums = |members: &[f64], k: usize| -> Vec<Vec<f64>> {
             task.pairs
                 .iter()
-                .map(|s| running(members[s * k..(s + 1) * k].iter().copied()))
+                .map(|s| running_sums(members[s * k..(s + 1) * k].iter().copied()))
                 .collect()
         };
         let mut chain = Self {
@@ -345,20 +345,6 @@ impl<'a> Chain<'a> {
             self.rates[s] = self.rate(self.agreements[s]);
         }
     }
-}
-
-fn running(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let sums = values.into_iter().scan(0.0, |sum, v| {
-        *sum += v;
-        Some(*sum)
-    });
-    sums.collect()
-}
-
-/// An index with probability proportional to its weight, given the running sums of those.
-fn pick(sums: &[f64], rng: &mut Rng) -> usize {
-    let at = rng.random::<f64>() * sums[sums.len() - 1];
-    sums.partition_point(|&sum| sum <= at).min(sums.len() - 1)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use bridged_math::{Matrix, MatrixRef, Seed, Watch, chunks};
 /// More rows than this do not make the cuts better than they need to be: they are of this many, evenly spaced.
 const MOST_ROWS: usize = 10_000;
 /// More pairs than this are not learned from; the links of the table are from all.
-pub(crate) const MOST_PAIRS: usize = 1_000;
+const MOST_PAIRS: usize = 1_000;
 /// A pair is left out with a fifth of the others.
 const FOLDS: usize = 5;
 /// Runs of a clustering from different starts: several cuts stand in for several starts.
@@ -108,8 +108,7 @@ struct SideData<'a> {
 }
 
 impl Ensemble {
-    /// Learns both directions. `held_out` are the weights that the model's own links give each pair when it is
-    /// left out, of both directions, by place among `pairs`.
+    /// Learns both directions, and what the members say together of pairs that they have not seen.
     pub fn learn(
         settings: &BridgedClustering,
         (x, y): (Input<'_>, Input<'_>),
@@ -145,7 +144,6 @@ impl Ensemble {
         );
         let told = |said| OnPairs { pairs: order.clone(), said };
         let told = [told(of_forward), told(of_reverse)];
-        drop((data_x, data_y));
         Ok((Self { x: of_x, y: of_y, forward, reverse }, told))
     }
 }

@@ -27,7 +27,7 @@ use crate::problem::{Pool, Problem};
 use crate::settings::{BridgedClustering, KeepRows, PairRows, SideSpec};
 use crate::side::Side;
 use bridged_math::cancel::cancellable;
-use bridged_math::{MatrixRef, Seed, Stage, Watch, chunks, memory};
+use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks, memory};
 use std::collections::BTreeSet;
 use votes::PairedRows;
 
@@ -110,8 +110,9 @@ impl BridgedClustering {
             PairRows::Pooled => BTreeSet::new(),
             PairRows::Apart => rows.iter().copied().collect(),
         };
-        let x = Side::fit(&self.x, problem.x, &apart(&x_rows), ("x", seed), watch)?;
-        let y = Side::fit(&self.y, problem.y, &apart(&y_rows), ("y", seed), watch)?;
+        let (x_apart, y_apart) = (apart(&x_rows), apart(&y_rows));
+        let x = Side::fit(&self.x, problem.x, &x_apart, ("x", seed), watch)?;
+        let y = Side::fit(&self.y, problem.y, &y_apart, ("y", seed), watch)?;
 
         let stage = Stage::begin(watch, "bridge", Some(1))?;
         let (kx, ky) = (x.k(), y.k());
@@ -130,9 +131,22 @@ impl BridgedClustering {
             problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
         let (ensemble, told) = match self.is_ladder() {
             true => {
+                let (x_pool, y_pool) = (without(problem.x, &x_apart), without(problem.y, &y_apart));
                 let sides = (
-                    self.input(&self.x, &x, problem.x, &x_paired, "x"),
-                    self.input(&self.y, &y, problem.y, &y_paired, "y"),
+                    self.input(
+                        &self.x,
+                        &x,
+                        x_pool.as_ref().map_or(problem.x, Matrix::view),
+                        &x_paired,
+                        "x",
+                    ),
+                    self.input(
+                        &self.y,
+                        &y,
+                        y_pool.as_ref().map_or(problem.y, Matrix::view),
+                        &y_paired,
+                        "y",
+                    ),
                 );
                 let (ensemble, told) = Ensemble::learn(self, sides, &pairs, seed, watch)?;
                 (Some(ensemble), told.map(Some))
@@ -162,4 +176,12 @@ impl BridgedClustering {
         let pooled = self.pair_rows == PairRows::Pooled;
         Input { side, spec: &spec.cluster, pool, paired: paired.rows.view(), pooled, name }
     }
+}
+
+/// The rows of a pool that are not apart; `None` where that is all of them.
+fn without(pool: MatrixRef<'_>, apart: &BTreeSet<usize>) -> Option<Matrix> {
+    (!apart.is_empty()).then(|| {
+        let inside: Vec<usize> = (0..pool.rows()).filter(|row| !apart.contains(row)).collect();
+        pool.select(inside)
+    })
 }

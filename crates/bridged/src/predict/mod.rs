@@ -176,7 +176,8 @@ impl BridgedModel {
             regressor.predict(from, to, scaled.view(), &clusters, uncovered);
         if let Some(together) = self.predict_together(direction, scaled.view()) {
             for (i, (of, _)) in rows.iter().enumerate() {
-                if regressor.answers.get(*of).source != Source::Abstain {
+                // What an explanation calls the mean, or nothing, is that.
+                if regressor.answers.get(*of).source == Source::Link {
                     values.row_mut(i).copy_from_slice(together.row(i));
                 }
             }

@@ -69,8 +69,10 @@ impl BridgedModel {
         let to = self.to(direction);
         self.check_rows(direction, rows)?;
         let n = n.min(to.len());
-        let asked = rows.rows() == predicted.rows() && predicted.cols() == to.cols();
-        if n == 0 || !asked || !self.ranks(direction) {
+        if rows.rows() != predicted.rows() {
+            return Err(Error::NotAligned { x: rows.rows(), y: predicted.rows() });
+        }
+        if n == 0 || predicted.cols() != to.cols() || !self.ranks(direction) {
             return self.nearest(direction, predicted, n);
         }
         let pool = to.rows()?;

@@ -31,6 +31,7 @@ use crate::Error;
 use crate::cluster::Spread;
 use crate::settings::{Check, Limits};
 pub(crate) use reliability::{GRID, Reliability};
+pub(crate) use sample::{pick, running_sums};
 pub(crate) use sums::likelihood;
 
 use evidence::Evidence;

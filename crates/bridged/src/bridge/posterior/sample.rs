@@ -209,7 +209,8 @@ fn columns(matrix: &[f64], rows: usize, width: usize) -> Vec<f64> {
     (0..width).flat_map(|j| (0..rows).map(move |s| matrix[s * width + j])).collect()
 }
 
-fn running_sums(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+/// The sums of the first one, two, … values.
+pub(crate) fn running_sums(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let sums = values.into_iter().scan(0.0, |sum, v| {
         *sum += v;
         Some(*sum)
@@ -218,7 +219,7 @@ fn running_sums(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// An index with probability proportional to its weight, given the running sums of those.
-fn pick(sums: &[f64], rng: &mut Rng) -> usize {
+pub(crate) fn pick(sums: &[f64], rng: &mut Rng) -> usize {
     let at = rng.random::<f64>() * sums[sums.len() - 1];
     sums.partition_point(|&sum| sum <= at).min(sums.len() - 1)
 }
