@@ -447,6 +447,9 @@ impl Direction<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Problem;
+    use crate::settings::PairRows;
+    use bridged_math::Silent;
 
     #[test]
     fn levels_follow_the_smaller_pool_and_leave_out_what_is_read_already() {
@@ -465,6 +468,21 @@ mod tests {
         let few = Matrix::from_fn(400, 1, |i, _| (i % 3) as f32);
         let levels = Levels::of(few.view(), few.view());
         assert_eq!(levels.beside([(9, true), (9, true)]), [(3, true), (3, false)]);
+    }
+
+    #[test]
+    fn rows_that_are_apart_are_in_no_clustering() {
+        let pool = Matrix::from_fn(90, 2, |i, c| ((i * (7 + c)) % 31) as f32);
+        let pairs = [(0, 3), (40, 7), (80, 70)];
+        for (pair_rows, inside) in [(PairRows::Pooled, 90), (PairRows::Apart, 87)] {
+            let method = BridgedClustering { pair_rows, ..BridgedClustering::default() };
+            let problem = Problem::new(pool.view(), pool.view(), &pairs);
+            let model = method.fit(problem, Seed(0), &Silent).expect("plain data");
+            let ensemble = model.ensemble.as_ref().expect("several members");
+            for partition in ensemble.x.partitions.iter().chain(&ensemble.y.partitions) {
+                assert_eq!(partition.clustering.sizes.iter().sum::<u32>(), inside);
+            }
+        }
     }
 
     #[test]

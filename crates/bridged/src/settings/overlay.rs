@@ -142,6 +142,20 @@ impl Keys {
     }
 }
 
+/// Whether a key sets what only one clustering of each side has: a parameter of its bridge or of its map.
+fn is_of_one((key, value): &(String, Value)) -> bool {
+    let table = |known: &[&str]| {
+        value.as_object().is_some_and(|t| t.keys().any(|name| !known.contains(&name.as_str())))
+    };
+    match key.as_str() {
+        "refine.alpha" => value != "auto",
+        "refine.ridge" => true,
+        "bridge" => table(&["rule"]),
+        "refine" => table(&["kind"]),
+        key => key.starts_with("bridge."),
+    }
+}
+
 /// What a key does, in the order in which keys are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
@@ -168,6 +182,13 @@ impl BridgedClustering {
         if keys.0.iter().any(asked) && self.refine.kind == RefineKind::None {
             let kinds = "used with `refine` supervised, supervised-centroid or residual";
             return Err(BadParameter::new("refine.alpha", kinds, "it with none").into());
+        }
+        if self.members == Members::Ladder && keys.0.iter().any(is_of_one) {
+            if keys.has("members") {
+                let need = "one where parameters of the bridge or the refinement are set";
+                return Err(BadParameter::new("members", need, "ladder").into());
+            }
+            self.members = Members::One;
         }
         self.check()?;
         Ok(self)
@@ -614,6 +635,22 @@ mod tests {
             Keys::default().parse("restarts").unwrap_err().to_string(),
             "`restarts`: write it as NAME=VALUE"
         );
+    }
+
+    #[test]
+    fn parameters_of_one_clustering_are_never_ignored() {
+        for one in ["bridge.temperature=2", "bridge.prior=9", "refine.alpha=0.5", "refine.ridge=2"]
+        {
+            assert_eq!(over(Preset::Default, &[one]).members, Members::One, "{one}");
+            let both = error(&[one, "members=ladder"]);
+            assert!(both.starts_with("`members` must be one where parameters"), "{both}");
+        }
+        for any in
+            ["clusters=9", "scale=l2", "refine=none", "refine.alpha=\"auto\"", "bridge=posterior"]
+        {
+            assert_eq!(over(Preset::Default, &[any]).members, Members::Ladder, "{any}");
+        }
+        assert_eq!(over(Preset::Default, &["bridge=majority"]).members, Members::One);
     }
 
     #[test]

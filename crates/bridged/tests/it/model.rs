@@ -831,3 +831,24 @@ fn a_bridge_without_probabilities_refuses_to_be_asked_for_one() {
         }
     }
 }
+
+#[test]
+fn noise_that_is_answered_by_the_mean_gets_the_mean_from_several_members_too() {
+    let groups =
+        |far: f32| {
+            Matrix::from_fn(41, 1, |i, _| {
+                if i == 40 { far } else { (i / 20 * 50) as f32 + (i % 5) as f32 }
+            })
+        };
+    let (x, y) = (groups(900.0), groups(3.0));
+    let mut method = BridgedClustering::default();
+    let dbscan = serde_json::json!({ "method": "dbscan", "eps": 3.0, "min_samples": 3 });
+    method.x.cluster = serde_json::from_value(dbscan).unwrap();
+    let pairs = [(0, 0), (5, 7), (25, 30), (33, 22)];
+    let model = method.fit(Problem::new(x.view(), y.view(), &pairs), Seed(0), &Silent).unwrap();
+    let found = model.predict_pool(Direction::Forward).unwrap();
+    assert_eq!(found.explain(40).source, Source::Mean);
+    assert_eq!(found.values.row(40), model.y().mean());
+    assert_eq!(found.explain(0).source, Source::Link);
+    assert_ne!(found.values.row(0), model.y().mean());
+}
