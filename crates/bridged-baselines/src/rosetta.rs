@@ -21,7 +21,6 @@
 //! mapped to 0, not at random.
 
 mod matching;
-mod polar;
 
 use crate::directions::{Directions, Rows};
 use crate::limits::{BATCH, COUNT, STEPS};
@@ -33,9 +32,8 @@ use bridged::{Matrix, MatrixRef, Rng, Seed, Silent, Stage, Watch};
 use bridged::{Method, MethodError, Predictor, Problem, ProblemSize};
 use bridged_math::assignment::{Goal, assign};
 use bridged_math::chunks::par_map;
-use bridged_math::linalg::{Accum, View, par_product, product};
+use bridged_math::linalg::{Accum, View, par_product, polar, product};
 use matching::{Quadratic, Side};
-use polar::polar;
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -308,6 +306,20 @@ mod tests {
             |rows: usize, data: &[f64]| Matrix::from_fn(rows, d, |i, j| data[i * d + j] as f32);
         let noisy: Vec<f64> = y.iter().zip(&off).map(|(v, o)| v + noise * o).collect();
         (matrix(n, &x), matrix(m, &noisy[(n - m) * d..]), n - m)
+    }
+
+    #[test]
+    fn the_polar_factor_is_the_one_of_numpy() {
+        for case in golden()["polar"].as_array().unwrap() {
+            let matrix = |name: &str| -> Vec<Vec<f64>> {
+                serde_json::from_value(case[name].clone()).unwrap()
+            };
+            let (a, expected) = (matrix("a"), matrix("polar"));
+            let found = polar(&a.concat(), a.len(), a[0].len());
+            for (f, e) in found.iter().zip(expected.concat()) {
+                assert!((f - e).abs() < 1e-9, "{f} {e}");
+            }
+        }
     }
 
     #[test]

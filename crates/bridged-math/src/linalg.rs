@@ -12,14 +12,17 @@
 //! | [`symmetric_eigen`] | every eigenpair of a dense matrix | about 9 n³ |
 //! | [`largest_eigenpairs`] | a few of a large operator, by block Krylov spaces | see there |
 //! | [`pca`] | principal components | n d · min(n, d) |
+//! | [`polar`] | the nearest map that keeps lengths and angles | r q · min(r, q) |
 //!
 //! Decompositions are those of faer with `Par::Seq`; products are those of gemm.
 
 mod krylov;
 mod pca;
+mod polar;
 
 pub use krylov::{Krylov, KrylovEigen, krylov_memory, largest_eigenpairs};
 pub use pca::{Pca, pca, pca_memory};
+pub use polar::polar;
 
 use crate::cancel::{carry, checkpoint, interruptible};
 use crate::chunks;

@@ -121,7 +121,7 @@ pub const MODEL_VERSION: u32 = 3;
 pub const OFFSET_VERSION: u32 = 4;
 
 /// That of models with several members.
-pub const ENSEMBLE_VERSION: u32 = 5;
+pub const ENSEMBLE_VERSION: u32 = 6;
 
 /// The newest model format that this release reads.
 pub const NEWEST_MODEL_VERSION: u32 = ENSEMBLE_VERSION;

@@ -1,6 +1,7 @@
 //! Values for rows, and how much each member has to do with them.
 
 use super::kernel::Seen;
+use super::matching::{Candidates, Matcher, soften};
 use super::partition::Cut;
 use super::{Ensemble, EnsembleSide, MemberShare, Stack};
 use crate::model::{BridgedModel, Direction};
@@ -8,6 +9,10 @@ use crate::settings::BridgedClustering;
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef, chunks};
+
+/// Rows that are matched at a time. A last band is filled up with zeros: the product of a row could be rounded
+/// otherwise if it were alone.
+pub(super) const BAND: usize = 64;
 
 /// One direction of an ensemble, with the sides that it belongs to.
 pub(crate) struct Oriented<'a> {
@@ -69,8 +74,11 @@ impl Oriented<'_> {
         let used: Vec<_> = self.stack.regressions.iter().filter(|r| r.weight > 0.0).collect();
         let paired = (!used.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
         let radius = self.from.0.radius().powi(2);
+        let matched = self.matched();
         let mut values = Matrix::zeros(scaled.rows(), cols);
         chunks::map_blocks_mut(values.data_mut(), cols.max(1), |range, out| {
+            let matched = matched.as_ref().map(|m| m.sums(scaled.slice(range.clone())));
+            let start = range.start;
             for (i, out) in range.zip(out.chunks_exact_mut(cols.max(1))) {
                 let row = scaled.slice(i..i + 1);
                 let mut sum: Vec<f64> = to.mean.iter().map(|&m| f64::from(m)).collect();
@@ -89,6 +97,10 @@ impl Oriented<'_> {
                         sum.iter_mut().zip(mean).for_each(|(s, m)| *s += p * m);
                     }
                 }
+                if let Some(matched) = &matched {
+                    let own = &matched[(i - start) * cols..][..cols];
+                    sum.iter_mut().zip(own).for_each(|(s, m)| *s += m);
+                }
                 if let Some(paired) = &paired {
                     let seen = Seen::new(row, &self.from_cuts, &members, radius);
                     for regression in &used {
@@ -104,6 +116,69 @@ impl Oriented<'_> {
         });
         values
     }
+}
+
+/// Members that match rows, ready to predict.
+struct Matched<'a> {
+    matcher: Matcher<'a>,
+    stack: &'a Stack,
+    /// Values of the nodes less the mean of the pool, (nodes, d').
+    values: Vec<f64>,
+    cols: usize,
+}
+
+impl<'a> Oriented<'a> {
+    /// Rows of the input side, to be matched with these candidates; `None` without members that do.
+    pub(super) fn matcher(&self, candidates: Candidates) -> Option<Matcher<'a>> {
+        let nodes = self.from.1.nodes.as_ref()?;
+        Some(Matcher::new(nodes, self.from.0.origin(), candidates))
+    }
+
+    fn matched(&self) -> Option<Matched<'a>> {
+        let nodes = self.to.1.nodes.as_ref()?;
+        if self.stack.matchings.iter().all(|m| m.weight == 0.0) {
+            return None;
+        }
+        let mean = &self.to.0.mean;
+        let values = nodes
+            .values
+            .view()
+            .iter_rows()
+            .flat_map(|row| row.iter().zip(mean).map(|(&v, &m)| f64::from(v) - f64::from(m)));
+        let (values, cols) = (values.collect(), nodes.values.cols());
+        let matcher = self.matcher(Candidates::nodes(nodes))?;
+        Some(Matched { matcher, stack: self.stack, values, cols })
+    }
+}
+
+impl Matched<'_> {
+    /// Σ_q v_q Σ_n w_q(n|x) (y_n − ȳ) of scaled rows, (rows, d').
+    fn sums(&self, scaled: MatrixRef<'_>) -> Vec<f64> {
+        let (nodes, cols) = (self.matcher.candidates(), self.cols);
+        let mut out = Vec::with_capacity(scaled.rows() * cols);
+        for start in (0..scaled.rows()).step_by(BAND) {
+            let band = scaled.slice(start..(start + BAND).min(scaled.rows()));
+            let mut weights = vec![0.0; BAND * nodes];
+            let seen = self.matcher.seen(full(band).view());
+            for matching in self.stack.matchings.iter().filter(|m| m.weight > 0.0) {
+                let mut scores = self.matcher.scores(&matching.by, seen.view());
+                scores.chunks_exact_mut(nodes).for_each(|row| soften(row, None));
+                weights.iter_mut().zip(&scores).for_each(|(w, s)| *w += matching.weight * s);
+            }
+            let mut sums = vec![0.0; BAND * cols];
+            let values = View::new(&self.values, nodes, cols);
+            product(View::new(&weights, BAND, nodes), values, Accum::Replace, &mut sums);
+            out.extend_from_slice(&sums[..band.rows() * cols]);
+        }
+        out
+    }
+}
+
+/// A band of rows, filled up with rows of zeros.
+pub(super) fn full(band: MatrixRef<'_>) -> Matrix {
+    let mut data = band.data().to_vec();
+    data.resize(BAND * band.cols(), 0.0);
+    Matrix::new(BAND, band.cols(), data).expect("whole rows were added")
 }
 
 impl BridgedModel {

@@ -85,6 +85,11 @@ impl<'a> Seen<'a> {
         Self { rows, members, width, cuts: cuts.len() as f64, radius }
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.rows()
+    }
+
     /// K(row a of these, row b of those).
     pub fn kernel(&self, kernel: Kernel, a: usize, other: &Seen<'_>, b: usize) -> f64 {
         match kernel {

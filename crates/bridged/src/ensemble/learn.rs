@@ -3,14 +3,20 @@
 use super::chain::{self, Sweeps, Task};
 use super::geometry::Directions;
 use super::kernel::{Kernel, Ridge, Seen};
+use super::matching::{By, Candidates, Matching, soften, standardise};
+use super::nodes::{Nodes, landmark_of, unit};
 use super::partition::{Cut, Partition, is_balanced};
+use super::rotation::{self, Linked, rotation};
+use super::walk::{WALKS, surprise};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
 use crate::Error;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
 use crate::settings::{BridgedClustering, Count, RefineKind};
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
+use bridged_math::neighbors::Neighbors;
 use bridged_math::{Matrix, MatrixRef, Seed, Watch, chunks};
+use std::collections::BTreeSet;
 
 /// More rows than this do not make the cuts better than they need to be: they are of this many, evenly spaced.
 const MOST_ROWS: usize = 10_000;
@@ -26,6 +32,8 @@ const LINKED: f64 = 1.0;
 const FINEST: f64 = 2.0;
 /// The prior weight of clusters whose number somebody said: they know something.
 const TOLD: f64 = 0.75;
+/// The prior weight of each member that matches rows, where links and regressions together have 1.
+const MATCHED: f64 = 0.4;
 const ALL: Sweeps = Sweeps { warm_up: 50, counted: 200 };
 const FOLD: Sweeps = Sweeps { warm_up: 20, counted: 80 };
 
@@ -105,6 +113,21 @@ struct SideData<'a> {
     outputs: Vec<f64>,
     mean: &'a [f32],
     cols: usize,
+    matched: Option<MatchedSide<'a>>,
+}
+
+/// What rows are matched by.
+struct MatchedSide<'a> {
+    nodes: &'a Nodes,
+    candidates: Candidates,
+    /// Values of the nodes less the mean of the pool, (nodes, cols).
+    values: Vec<f64>,
+    /// Mean directions of the clusters of each cut, (k, r).
+    centres: Vec<Vec<f64>>,
+    /// Directions of the pairs, (pairs, r).
+    directions: Vec<f64>,
+    /// u of the pairs for each walk, (pairs, landmarks).
+    surprise: Vec<Vec<f64>>,
 }
 
 impl Ensemble {
@@ -125,18 +148,24 @@ impl Ensemble {
         let folds = folds(&order.iter().map(|&s| pairs[s].0).collect::<Vec<u32>>());
         let levels = Levels::of(x.pool, y.pool);
         let wanted = levels.beside([x, y].map(|side| (side.side.k(), is_balanced(side.spec))));
+        // Who wants links alone gets links alone.
+        let beyond_links = settings.refine.kind == RefineKind::Residual && !order.is_empty();
+        let of = |input: Input<'_>, rows: BTreeSet<usize>| {
+            let mut side = EnsembleSide::cut(&wanted, input, &order, seed, watch)?;
+            side.nodes = beyond_links.then(|| Nodes::new(input, &order, &rows));
+            Ok::<_, Error>(side)
+        };
         let (of_x, of_y) = chunks::join(
-            || EnsembleSide::cut(&wanted, x, &order, seed, watch),
-            || EnsembleSide::cut(&wanted, y, &order, seed, watch),
+            || of(x, pairs.iter().map(|p| p.0 as usize).collect()),
+            || of(y, pairs.iter().map(|p| p.1 as usize).collect()),
         );
         let (of_x, of_y) = (of_x?, of_y?);
         let (data_x, data_y) =
             chunks::join(|| SideData::new(x, &of_x, &order), || SideData::new(y, &of_y, &order));
         let told_count = [&settings.x, &settings.y].iter().all(|side| side.count == Count::Told);
-        let regress = settings.refine.kind == RefineKind::Residual;
         let learn = |from: &SideData<'_>, to: &SideData<'_>, name: &str| {
             Direction { from, to, folds: &folds, linked: levels.k(LINKED), told_count }
-                .learn(regress, seed.child("ensemble").child(name))
+                .learn(beyond_links, seed.child("ensemble").child(name))
         };
         let ((forward, of_forward), (reverse, of_reverse)) = chunks::join(
             || learn(&data_x, &data_y, "forward"),
@@ -210,7 +239,7 @@ impl EnsembleSide {
         let partitions = wanted.iter().map(fit).collect::<Result<_, _>>().map_err(wrong)?;
         let paired = input.paired.select(order.iter().copied());
         let paired = side.scaler.apply(paired.view()).into_matrix();
-        Ok(Self { partitions, paired })
+        Ok(Self { partitions, paired, nodes: None })
     }
 
     /// All cuts of a side: the one that is read, then the others.
@@ -241,6 +270,7 @@ impl<'a> SideData<'a> {
         let origin = side.origin();
         let directions = chunks::par_map(cuts.len(), |c| Directions::new(cuts[c], &origin, paired));
         let seen = Seen::new(paired, &cuts, &members, side.radius().powi(2));
+        let matched = of.nodes.as_ref().map(|nodes| MatchedSide::new(side, nodes, &cuts, paired));
         let outputs = order
             .iter()
             .flat_map(|&s| {
@@ -258,6 +288,7 @@ impl<'a> SideData<'a> {
             outputs,
             mean: &side.mean,
             cols: side.cols(),
+            matched,
         }
     }
 
@@ -272,6 +303,62 @@ impl<'a> SideData<'a> {
         let cuts = self.cuts.len() as f64;
         sum.iter_mut().for_each(|v| *v /= cuts);
         sum
+    }
+}
+
+impl<'a> MatchedSide<'a> {
+    fn new(side: &Side, nodes: &'a Nodes, cuts: &[Cut<'_>], paired: MatrixRef<'_>) -> Self {
+        let origin = side.origin();
+        let scaled = side.scaler.apply(nodes.values.view());
+        let (count, r) = (nodes.rows.rows(), nodes.rows.cols());
+        let candidates = Candidates::nodes(nodes);
+        let centres = chunks::par_map(cuts.len(), |c| {
+            let k = cuts[c].k();
+            let mut members = cuts[c].memberships(scaled.view());
+            let mut mass = vec![0.0; k];
+            for row in members.chunks_exact(k) {
+                mass.iter_mut().zip(row).for_each(|(m, p)| *m += p);
+            }
+            for row in members.chunks_exact_mut(k) {
+                let shares = row.iter_mut().zip(&mass).filter(|(_, m)| **m > 0.0);
+                shares.for_each(|(p, m)| *p /= m);
+            }
+            let mut centres = vec![0.0; k * r];
+            let members = View::new(&members, count, k);
+            let directions = View::new(candidates.directions(), count, r);
+            product(members.t(), directions, Accum::Replace, &mut centres);
+            centres
+        });
+        let coordinates = nodes.coordinates(&origin, paired);
+        let neighbours = Neighbors::new(nodes.rows.view());
+        let landmarks = landmark_of(paired.rows());
+        let of_walk = |walk: usize| {
+            let mut ends = nodes.ends_of(&neighbours, walk, coordinates.view());
+            let own = &nodes.ends[walk];
+            let rows = ends.chunks_exact_mut(own.cols().max(1)).zip(&landmarks);
+            // A landmark is a node and walks from there.
+            for (row, landmark) in rows.filter_map(|(row, l)| Some((row, (*l)?))) {
+                row.iter_mut().zip(own.row(landmark)).for_each(|(e, &o)| *e = f64::from(o));
+            }
+            surprise(ends.into_iter(), count)
+        };
+        let values =
+            nodes.values.view().iter_rows().flat_map(|row| {
+                row.iter().zip(&side.mean).map(|(&v, &m)| f64::from(v) - f64::from(m))
+            });
+        Self {
+            nodes,
+            values: values.collect(),
+            centres,
+            directions: unit(coordinates.view()),
+            surprise: (0..WALKS.len()).map(of_walk).collect(),
+            candidates,
+        }
+    }
+
+    fn rotated(&self) -> rotation::Side<'_> {
+        let cols = self.nodes.rows.cols();
+        rotation::Side { centres: &self.centres, pairs: &self.directions, cols }
     }
 }
 
@@ -296,6 +383,8 @@ struct Tried<M> {
     member: M,
     said: Vec<f64>,
     prior: f64,
+    /// The links without each fold, of a member that has links.
+    of_folds: Vec<Vec<f64>>,
 }
 
 impl Direction<'_, '_> {
@@ -303,12 +392,14 @@ impl Direction<'_, '_> {
         self.from.outputs.len() / self.from.cols.max(1)
     }
 
-    fn learn(&self, regress: bool, seed: Seed) -> (Stack, Vec<f64>) {
+    fn learn(&self, beyond_links: bool, seed: Seed) -> (Stack, Vec<f64>) {
+        // The clusters that are read are linked by the pairs alone too, as their table is.
         let linked: Vec<(usize, bool)> = (0..self.from.cuts.len())
             .filter(|&c| c == 0 || self.from.cuts[c].k().max(self.to.cuts[c].k()) <= self.linked)
             .flat_map(|c| [(c, false), (c, true)])
+            .filter(|&(c, geometry)| c == 0 || geometry)
             .collect();
-        let kernels: &[Kernel] = if regress && self.pairs() > 0 { &Kernel::ALL } else { &[] };
+        let kernels: &[Kernel] = if beyond_links { &Kernel::ALL } else { &[] };
         let (bridges, regressions) = chunks::join(
             || chunks::par_map(linked.len(), |at| self.bridge(linked[at].0, linked[at].1, seed)),
             || {
@@ -316,8 +407,11 @@ impl Direction<'_, '_> {
                 chunks::par_map(kernels.len(), |at| self.regression(kernels[at], &smoothed))
             },
         );
+        let matchings = self.matchings(&bridges);
+        let prior = bridges.iter().map(|b| b.prior).chain(regressions.iter().map(|r| r.prior));
+        let total: f64 = prior.clone().sum();
         let prior: Vec<f64> =
-            bridges.iter().map(|b| b.prior).chain(regressions.iter().map(|r| r.prior)).collect();
+            prior.map(|p| p / total).chain(matchings.iter().map(|m| m.prior)).collect();
         let shown: Vec<bool> = bridges.iter().map(|b| b.member.partition == 0).collect();
         let prior = match self.told_count {
             true => favour(prior, &shown),
@@ -325,23 +419,26 @@ impl Direction<'_, '_> {
         };
         let total: f64 = prior.iter().sum();
         let prior: Vec<f64> = prior.iter().map(|p| p / total).collect();
-        let said: Vec<Vec<f64>> = bridges
-            .iter()
-            .map(|b| b.said.clone())
-            .chain(regressions.iter().map(|r| r.said.clone()))
+        let said: Vec<&[f64]> = (bridges.iter().map(|b| b.said.as_slice()))
+            .chain(regressions.iter().map(|r| r.said.as_slice()))
+            .chain(matchings.iter().map(|m| m.said.as_slice()))
             .collect();
         let told = self.told(&said, &prior);
         let weights = match self.folds.is_empty() {
             true => prior,
             false => stack::weights(&said, &self.to.outputs, self.pairs(), &prior),
         };
-        let (of_bridges, of_regressions) = weights.split_at(bridges.len());
-        let bridges = bridges.into_iter().zip(of_bridges);
-        let regressions = regressions.into_iter().zip(of_regressions);
+        let mut weights = weights.into_iter();
+        let mut weight = || weights.next().expect("a weight for each member");
         let stack = Stack {
-            bridges: bridges.map(|(b, &weight)| BridgeMember { weight, ..b.member }).collect(),
-            regressions: regressions
-                .map(|(r, &weight)| Regression { weight, ..r.member })
+            bridges: (bridges.into_iter())
+                .map(|b| BridgeMember { weight: weight(), ..b.member })
+                .collect(),
+            regressions: (regressions.into_iter())
+                .map(|r| Regression { weight: weight(), ..r.member })
+                .collect(),
+            matchings: (matchings.into_iter())
+                .map(|m| Matching { weight: weight(), ..m.member })
                 .collect(),
         };
         (stack, told)
@@ -349,7 +446,7 @@ impl Direction<'_, '_> {
 
     /// What the members say of every pair together, with weights that have not seen the pair either: those that
     /// the other folds give.
-    fn told(&self, said: &[Vec<f64>], prior: &[f64]) -> Vec<f64> {
+    fn told(&self, said: &[&[f64]], prior: &[f64]) -> Vec<f64> {
         let cols = self.to.cols;
         let mut told = vec![0.0; self.to.outputs.len()];
         let of_folds = chunks::par_map(self.folds.len(), |f| {
@@ -359,6 +456,7 @@ impl Direction<'_, '_> {
                 rest.iter().flat_map(|s| &all[s * cols..(s + 1) * cols]).copied().collect()
             };
             let part: Vec<Vec<f64>> = said.iter().map(|m| rows(m)).collect();
+            let part: Vec<&[f64]> = part.iter().map(Vec::as_slice).collect();
             stack::weights(&part, &rows(&self.to.outputs), rest.len(), prior)
         });
         for (fold, weights) in self.folds.iter().zip(&of_folds) {
@@ -409,7 +507,7 @@ impl Direction<'_, '_> {
             }
         }
         let member = BridgeMember { partition: cut, geometry, links: found.links, weight: 0.0 };
-        Tried { member, said, prior: 1.0 / kx as f64 }
+        Tried { member, said, prior: 1.0 / kx as f64, of_folds }
     }
 
     /// Takes a pair's own output out of the mean of its cluster: μ − y is 1/(n − 1) of it further away.
@@ -428,6 +526,93 @@ impl Direction<'_, '_> {
         }
     }
 
+    /// The pairs that are not in a fold, or all.
+    fn without(&self, fold: Option<usize>) -> Vec<usize> {
+        let left: &[usize] = fold.map_or(&[], |f| &self.folds[f]);
+        (0..self.pairs()).filter(|s| !left.contains(s)).collect()
+    }
+
+    /// Members that match rows with rows.
+    fn matchings(&self, bridges: &[Tried<BridgeMember>]) -> Vec<Tried<Matching>> {
+        let (Some(from), Some(to)) = (&self.from.matched, &self.to.matched) else {
+            return Vec::new();
+        };
+        let shares: Vec<Vec<f64>> = self.from.cuts.iter().map(|cut| cut.shares()).collect();
+        let (x, y) = (from.rotated(), to.rotated());
+        let turned = |fold: Option<usize>| {
+            let linked = bridges.iter().filter(|b| b.member.geometry).map(|b| {
+                let (cut, links) =
+                    (b.member.partition, fold.map_or(&b.member.links, |f| &b.of_folds[f]));
+                Linked { cut, shares: &shares[cut], links }
+            });
+            rotation(&x, &y, &linked.collect::<Vec<_>>(), &self.without(fold))
+        };
+        let landmarks = landmark_of(self.pairs());
+        let rows = |all: &[f64], fold: &[usize]| -> Vec<f64> {
+            let width = all.len() / self.pairs().max(1);
+            fold.iter().flat_map(|s| &all[s * width..(s + 1) * width]).copied().collect()
+        };
+        // A task for each member and fold; the last of each kind learns from all pairs.
+        let folds = self.folds.len();
+        let rotated = || {
+            let maps = chunks::par_map(folds + 1, |f| turned((f < folds).then_some(f)));
+            let scores = |f: usize| {
+                let directions = rows(&from.directions, &self.folds[f]);
+                to.candidates.by_rotation(&maps[f], &directions, x.cols)
+            };
+            let said = self.matched(to, &landmarks, &scores);
+            let map = Matrix::from_fn(x.cols, y.cols, |i, j| maps[folds][i * y.cols + j] as f32);
+            (By::Rotation(map), said)
+        };
+        let walked = |walk: usize| {
+            let scores = |f: usize| {
+                let kept: Vec<usize> =
+                    self.without(Some(f)).into_iter().filter_map(|s| landmarks[s]).collect();
+                let surprise = rows(&from.surprise[walk], &self.folds[f]);
+                to.candidates.by_walk(walk, &surprise, Some(&kept))
+            };
+            (By::Walk(walk), self.matched(to, &landmarks, &scores))
+        };
+        let found = chunks::par_map(1 + WALKS.len(), |at| match at {
+            0 => rotated(),
+            walk => walked(walk - 1),
+        });
+        let tried = |(by, said)| {
+            let member = Matching { by, weight: 0.0 };
+            Tried { member, said, prior: MATCHED, of_folds: Vec::new() }
+        };
+        found.into_iter().map(tried).collect()
+    }
+
+    /// What is said of the pairs of each fold, given the `scores` of its pairs with all nodes: the mean of the nodes
+    /// that match, the pair's own not among them.
+    fn matched(
+        &self,
+        to: &MatchedSide<'_>,
+        landmarks: &[Option<usize>],
+        scores: &(dyn Fn(usize) -> Vec<f64> + Sync),
+    ) -> Vec<f64> {
+        let (nodes, cols) = (to.nodes.rows.rows(), self.to.cols);
+        let of_folds = chunks::par_map(self.folds.len(), |f| {
+            let fold = &self.folds[f];
+            let mut weights = scores(f);
+            for (row, &s) in weights.chunks_exact_mut(nodes).zip(fold) {
+                standardise(row);
+                soften(row, landmarks[s]);
+            }
+            let mut said = vec![0.0; fold.len() * cols];
+            times(&weights, fold.len(), nodes, &to.values, cols, &mut said);
+            said
+        });
+        let mut out = vec![0.0; self.to.outputs.len()];
+        for (fold, said) in self.folds.iter().zip(&of_folds) {
+            for (s, row) in fold.iter().zip(said.chunks_exact(cols.max(1))) {
+                out[s * cols..(s + 1) * cols].copy_from_slice(row);
+            }
+        }
+        out
+    }
+
     /// Kernel ridge regression of the outputs.
     fn regression(&self, kernel: Kernel, smoothed: &[f64]) -> Tried<Regression> {
         let (pairs, cols) = (self.pairs(), self.to.cols);
@@ -440,7 +625,7 @@ impl Direction<'_, '_> {
         let member = Regression { kernel, coefficients, weight: 0.0 };
         // An eighth of what the coarsest cut counts, as a cut eight times as fine.
         let coarsest = self.from.cuts.iter().map(|cut| cut.k()).min().unwrap_or(1);
-        Tried { member, said, prior: 1.0 / (8.0 * coarsest as f64) }
+        Tried { member, said, prior: 1.0 / (8.0 * coarsest as f64), of_folds: Vec::new() }
     }
 }
 

@@ -3,12 +3,15 @@
 //! ```text
 //! ŷ(x) = ȳ + Σ_m v_m Σ_i p_m(i|x) Σ_j P_m(j|i) (m_j − ȳ)          links between clusterings
 //!          + Σ_r v_r Σ_s K_r(x, x_s) a_rs                          regression on the pairs
+//!          + Σ_q v_q Σ_n w_q(n|x) (y_n − ȳ)                        rows matched with rows
 //! v ≥ 0, Σ v ≤ 1
 //! ```
 //!
 //! Both pools are cut at several levels of detail, k = √n · {½, 1, 2}, by balanced and by plain k-means.
-//! Every pair of cuts up to √n is linked twice: by what the pairs say alone, and with the
-//! [`geometry`] of both pools as a prior. Three kernel regressions on the pairs take over as pairs become many.
+//! Every pair of cuts up to √n is linked by what the pairs say with the [`geometry`] of both pools as a prior; the one
+//! that is read also by the pairs alone. A [`rotation`] of one pool onto the other carries the links to single
+//! rows, [`walk`]s on the graph of each pool carry the pairs to rows far from them, and three kernel regressions
+//! on the pairs take over as pairs become many.
 //! How much each member counts is learned by [`stack`]ing what they say of pairs that were left out; with few
 //! pairs it is the prior, which prefers coarse cuts. No single number of clusters has to be right.
 //!
@@ -17,6 +20,9 @@
 //! | `partition.rs` | one cut of one pool: memberships, means |
 //! | `geometry.rs` | how alike centroids are, and how alike they are to the pairs |
 //! | `chain.rs` | links by a Markov chain over maps, one-to-one or many-to-one |
+//! | `nodes.rs` | rows that stand for a pool where rows are matched with rows |
+//! | `rotation.rs` `walk.rs` | how well two rows match |
+//! | `matching.rs` | the mean of the rows that match |
 //! | `kernel.rs` | kernels on rows and on memberships, and ridge regression with them |
 //! | `stack.rs` | how much each member counts |
 //! | `learn.rs` | all of this, from two sides and their pairs |
@@ -30,14 +36,21 @@ mod chain;
 mod geometry;
 mod kernel;
 mod learn;
+mod matching;
+mod nodes;
 mod partition;
 mod rank;
+mod rotation;
 mod stack;
+mod walk;
 
 pub(crate) use kernel::Kernel;
 pub(crate) use learn::{Input, Levels, OnPairs};
+pub(crate) use matching::{By, Matching};
+pub(crate) use nodes::Nodes;
 pub(crate) use partition::Partition;
 pub(crate) use rank::Ranker;
+pub(crate) use walk::WALKS;
 
 use bridged_math::Matrix;
 
@@ -57,6 +70,8 @@ pub(crate) struct EnsembleSide {
     pub partitions: Vec<Partition>,
     /// The rows of the pairs that were learned from, scaled, one per pair.
     pub paired: Matrix,
+    /// The rows that stand for it where rows are matched; none without such members.
+    pub nodes: Option<Nodes>,
 }
 
 /// The members of one direction.
@@ -64,6 +79,7 @@ pub(crate) struct EnsembleSide {
 pub(crate) struct Stack {
     pub bridges: Vec<BridgeMember>,
     pub regressions: Vec<Regression>,
+    pub matchings: Vec<Matching>,
 }
 
 /// Links between a cut of the input pool and the cut of the output pool that belongs to it.
@@ -94,7 +110,7 @@ pub(crate) struct Regression {
 pub struct MemberShare {
     /// What it is.
     pub member: String,
-    /// Its clusters on the input side; `None` for a regression.
+    /// Its clusters on the input side; `None` for one that has none.
     pub clusters: Option<usize>,
     /// Whether it is read off the clusters of the printed table.
     pub shown: bool,
@@ -121,6 +137,14 @@ impl Stack {
             shown: false,
             weight: r.weight,
         };
-        self.bridges.iter().map(bridge).chain(self.regressions.iter().map(regression)).collect()
+        let matching = |m: &Matching| MemberShare {
+            member: m.by.about(),
+            clusters: None,
+            shown: false,
+            weight: m.weight,
+        };
+        let bridges = self.bridges.iter().map(bridge);
+        let regressions = self.regressions.iter().map(regression);
+        bridges.chain(regressions).chain(self.matchings.iter().map(matching)).collect()
     }
 }

@@ -1,16 +1,19 @@
-//! The real rows of the other pool that belong to a row best: by links and kernels, not by distance to a value
-//! that is drawn to the mean.
+//! The real rows of the other pool that belong to a row best: by links, kernels and matchings, not by distance to a
+//! value that is drawn to the mean.
 //!
 //! ```text
-//! score(x, y) = z(Σ_m log Σ_ij p_m(i|x) P_m(j|i) p_m(j|y) / ρ_j)          the links, all members alike
-//!             + z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + z(the same, local kernels)  through the pairs
+//! score(x, y) = z(Σ_m log Σ_ij p_m(i|x) P_m(j|i) p_m(j|y) / ρ_j)                          the links
+//!             + (½ + P/600) [z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + z(the same, local kernels)]  through the P pairs
+//!             + 3/2 z(⟨u W, v⟩) − ¾ Σ_walks z(‖u(x) − u(y)‖)                              rotation and walks
 //! ```
 //!
-//! z brings the scores of a row to mean 0 and deviation 1 over the pool. Pools of more than 20,000 rows are not
-//! ranked so: their rows come by distance to the predicted value.
+//! z brings the scores of a row to mean 0 and deviation 1 over the pool. The more pairs there are, the more
+//! those near a row tell. Pools of more than 20,000 rows are not ranked so: their rows come by distance to the
+//! predicted value.
 
-use super::answer::Oriented;
+use super::answer::{BAND, Oriented, full};
 use super::kernel::{Kernel, Ridge, Seen};
+use super::matching::{By, Candidates, standardise};
 use crate::Error;
 use crate::model::{BridgedModel, Direction};
 use bridged_math::linalg::{Accum, View, product};
@@ -20,6 +23,14 @@ use bridged_math::{MatrixRef, chunks};
 pub(crate) const MOST_RANKED: usize = 20_000;
 /// What is added to a likelihood before its logarithm is taken.
 const EPS: f64 = 1e-9;
+/// What scores count where links count 1.
+const ROTATION: f64 = 1.5;
+const WALK: f64 = 0.75;
+
+/// What similarity through this many pairs counts, under each kernel.
+fn through_pairs(pairs: usize) -> f64 {
+    0.5 + pairs as f64 / 600.0
+}
 
 /// The rows of a pool, ready to be ranked for rows of the other.
 #[derive(Clone, Debug)]
@@ -29,6 +40,8 @@ pub(crate) struct Ranker {
     likely: Vec<(usize, Vec<f64>)>,
     /// (K + λ I)⁻¹ L(S, y), (pairs, rows), of the two kernels.
     through: Vec<(Kernel, Vec<f64>)>,
+    /// The rows as matchings see them.
+    candidates: Option<Candidates>,
 }
 
 impl Ranker {
@@ -58,38 +71,61 @@ impl Ranker {
             let near = outputs.kernels(kernel, &seen);
             (kernel, Ridge::new(gram, pairs).solve(near))
         });
-        Self { rows, likely, through: through.into() }
+        let candidates = of
+            .nodes
+            .as_ref()
+            .map(|nodes| Candidates::rows(nodes, nodes.coordinates(&side.origin(), scaled).view()));
+        Self { rows, likely, through: through.into(), candidates }
     }
 
     /// The best `n` rows for each scaled row of the input side.
     pub fn rank(&self, oriented: &Oriented<'_>, scaled: MatrixRef<'_>, n: usize) -> Vec<Vec<u32>> {
         let paired = oriented.from.1.seen(oriented.from.0, &oriented.from_cuts);
         let radius = oriented.from.0.radius().powi(2);
-        chunks::par_map(scaled.rows(), |i| {
-            let row = scaled.slice(i..i + 1);
+        let matcher = self.candidates.clone().and_then(|c| oriented.matcher(c));
+        let through_pairs = through_pairs(paired.len());
+        let bands = chunks::par_map(scaled.rows().div_ceil(BAND), |band| {
+            let start = band * BAND;
+            let band = scaled.slice(start..(start + BAND).min(scaled.rows()));
+            let filled = full(band);
             let members: Vec<Vec<f64>> =
-                oriented.from_cuts.iter().map(|cut| cut.memberships(row)).collect();
-            let mut scores = vec![0.0; self.rows];
+                oriented.from_cuts.iter().map(|cut| cut.memberships(filled.view())).collect();
+            let mut scores = vec![0.0; BAND * self.rows];
             for member in &oriented.stack.bridges {
                 let c = member.partition;
                 let Some((_, likely)) = self.likely.iter().find(|(cut, _)| *cut == c) else {
                     continue;
                 };
                 let (kx, ky) = (oriented.from_cuts[c].k(), oriented.to_cuts[c].k());
-                let shares = row_times(&members[c], kx, &member.links, ky);
-                let together = row_times(&shares, ky, likely, self.rows);
+                let shares = times(&members[c], kx, &member.links, ky);
+                let together = times(&shares, ky, likely, self.rows);
                 scores.iter_mut().zip(together).for_each(|(s, t)| *s += (t + EPS).ln());
             }
-            standardise(&mut scores);
-            let seen = Seen::new(row, &oriented.from_cuts, &members, radius);
+            scores.chunks_exact_mut(self.rows).for_each(standardise);
+            let mut add = |weight: f64, more: &[f64]| {
+                scores.iter_mut().zip(more).for_each(|(s, m)| *s += weight * m);
+            };
+            let seen = Seen::new(filled.view(), &oriented.from_cuts, &members, radius);
             for (kernel, through) in &self.through {
                 let near = seen.kernels(*kernel, &paired);
-                let mut along = row_times(&near, near.len(), through, self.rows);
-                standardise(&mut along);
-                scores.iter_mut().zip(along).for_each(|(s, a)| *s += a);
+                let mut along = times(&near, paired.len(), through, self.rows);
+                along.chunks_exact_mut(self.rows).for_each(standardise);
+                add(through_pairs, &along);
             }
-            best(&scores, n)
-        })
+            if let Some(matcher) = &matcher {
+                let seen = matcher.seen(filled.view());
+                for matching in &oriented.stack.matchings {
+                    let weight = match matching.by {
+                        By::Rotation(_) => ROTATION,
+                        By::Walk(_) => WALK,
+                    };
+                    add(weight, &matcher.scores(&matching.by, seen.view()));
+                }
+            }
+            let rows = scores.chunks_exact(self.rows).take(band.rows());
+            rows.map(|row| best(row, n)).collect::<Vec<_>>()
+        });
+        bands.concat()
     }
 }
 
@@ -105,7 +141,9 @@ impl BridgedModel {
         let Some(oriented) = self.oriented(direction) else { return 0.0 };
         let clusters: usize = oriented.to_cuts.iter().map(|cut| cut.k()).sum();
         let pairs = oriented.to.1.paired.rows();
-        8.0 * self.to(direction).len() as f64 * (3.0 * clusters as f64 + 3.0 * pairs as f64)
+        // Likelihoods, kernels through the pairs, directions and ends of walks; then the scores of a few bands.
+        let of_row = 3.0 * clusters as f64 + 4.0 * pairs as f64 + 128.0 + 8.0 * BAND as f64;
+        8.0 * self.to(direction).len() as f64 * of_row
     }
 
     /// The best `n` rows of the output pool for each scaled row.
@@ -126,19 +164,11 @@ impl BridgedModel {
     }
 }
 
-fn row_times(row: &[f64], k: usize, b: &[f64], m: usize) -> Vec<f64> {
-    let mut out = vec![0.0; m];
-    product(View::new(row, 1, k), View::new(b, k, m), Accum::Replace, &mut out);
+/// Rows of a band times b (k, m).
+fn times(band: &[f64], k: usize, b: &[f64], m: usize) -> Vec<f64> {
+    let mut out = vec![0.0; BAND * m];
+    product(View::new(band, BAND, k), View::new(b, k, m), Accum::Replace, &mut out);
     out
-}
-
-/// Mean 0 and deviation 1; scores that are all alike prefer nobody.
-fn standardise(scores: &mut [f64]) {
-    let n = scores.len().max(1) as f64;
-    let mean = scores.iter().sum::<f64>() / n;
-    let deviation = (scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / n).sqrt();
-    let factor = if deviation > 1e-12 * mean.abs() { 1.0 / deviation } else { 0.0 };
-    scores.iter_mut().for_each(|s| *s = (*s - mean) * factor);
 }
 
 /// The places of the largest scores, the first of equal ones.

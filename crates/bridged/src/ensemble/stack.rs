@@ -5,22 +5,22 @@
 //! ```
 //!
 //! T holds the outputs of the pairs less the mean of the pool, R_m what member m says of them without having
-//! seen them. The prior weighs ν = 4 pairs. What is missing to Σ v = 1 is the mean of the pool, so nothing keeps
+//! seen them. The prior weighs ν = 6 pairs. What is missing to Σ v = 1 is the mean of the pool, so nothing keeps
 //! the members where none of them is any good (Wolpert 1992, Breiman 1996).
 
 /// ν.
-const PRIOR: f64 = 4.0;
+const PRIOR: f64 = 6.0;
 /// Steps of the projected gradient, accelerated; a dozen weights need far fewer.
 const STEPS: usize = 1000;
 
 /// Weights of members, given their predictions `said` of left-out pairs and the `truth`, all of one length.
-pub(super) fn weights(said: &[Vec<f64>], truth: &[f64], pairs: usize, prior: &[f64]) -> Vec<f64> {
+pub(super) fn weights(said: &[&[f64]], truth: &[f64], pairs: usize, prior: &[f64]) -> Vec<f64> {
     let m = said.len();
     let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
     let mut gram = vec![0.0; m * m];
     for a in 0..m {
         for b in 0..=a {
-            let value = product(&said[a], &said[b]);
+            let value = product(said[a], said[b]);
             gram[a * m + b] = value;
             gram[b * m + a] = value;
         }
@@ -84,9 +84,9 @@ mod tests {
     fn the_member_that_is_right_gets_the_weight_once_there_are_pairs() {
         let truth: Vec<f64> = (0..200).map(|i| f64::from(i % 7) - 3.0).collect();
         let noise: Vec<f64> = (0..200).map(|i| f64::from((i * 37) % 11) - 5.0).collect();
-        let found = weights(&[truth.clone(), noise.clone()], &truth, 200, &[0.5, 0.5]);
+        let found = weights(&[&truth, &noise], &truth, 200, &[0.5, 0.5]);
         assert!(found[0] > 0.95 && found[1] < 0.05, "{found:?}");
-        let few = weights(&[truth[..3].to_vec(), noise[..3].to_vec()], &truth[..3], 3, &[0.5, 0.5]);
+        let few = weights(&[&truth[..3], &noise[..3]], &truth[..3], 3, &[0.5, 0.5]);
         assert!(few[0] > 0.5 && few[0] < found[0], "{few:?}");
     }
 
@@ -94,7 +94,7 @@ mod tests {
     fn members_that_know_nothing_give_way_to_the_mean() {
         let truth: Vec<f64> = (0..300).map(|i| f64::from(i % 7) - 3.0).collect();
         let against: Vec<f64> = truth.iter().map(|t| -t).collect();
-        let found = weights(&[against], &truth, 300, &[1.0]);
+        let found = weights(&[&against], &truth, 300, &[1.0]);
         assert!(found[0] < 0.01, "{found:?}");
     }
 
@@ -116,7 +116,8 @@ mod tests {
                 .sum();
             miss + hold * v.iter().zip(&prior).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        let found = weights(&said, &truth, 40, &prior);
+        let all: Vec<&[f64]> = said.iter().map(Vec::as_slice).collect();
+        let found = weights(&all, &truth, 40, &prior);
         assert!(found.iter().all(|w| *w >= 0.0) && found.iter().sum::<f64>() <= 1.0 + 1e-12);
         let best = loss(&found);
         for a in 0..=20 {

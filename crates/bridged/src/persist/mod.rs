@@ -11,7 +11,8 @@
 //! Version 2 added soft memberships and the posterior bridge, version 3 checksums, and links as
 //! arrays, so that the header stays small at any number of clusters. Version 4 is a model of pools that
 //! were moved ([`crate::offset`]); other models are written as version 3 still, so that the release
-//! before can use them. Version 5 has several members. Files of all versions are read.
+//! before can use them. Version 5 has several members, version 6 members
+//! that match rows too. Files of all versions are read.
 //!
 //! | file | idea |
 //! |---|---|
