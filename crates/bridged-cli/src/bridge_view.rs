@@ -4,8 +4,8 @@ use crate::options::{did_you_mean, usage};
 use crate::printer::{Align, Grid, bold, count, cut, dim, number, plural};
 use crate::visible::visible;
 use anyhow::Result;
-use bridged::bridge::Target;
-use bridged::{BridgedModel, Direction, Explanation, MemberShare, Side, Source};
+use bridged::bridge::{LinkStatus, Target};
+use bridged::{BridgedModel, Direction, Explanation, LinkRow, MemberShare, Side, Source, Status};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -101,13 +101,22 @@ pub fn print(
             };
             cells.extend([mark, cluster, rows, members]);
             cells.extend(match n {
-                0 => [format!("{}/{}", line.own_support, line.pairs), line.why.status.to_string()],
+                0 => [format!("{}/{}", line.own_support, line.pairs), status(&line)],
                 _ => [String::new(), String::new()],
             });
             grid.row(cells);
         }
     }
     Ok(grid.print(out)?)
+}
+
+/// The status of a cluster; of one without a partner with its probability.
+fn status(line: &LinkRow<'_>) -> String {
+    let status = line.why.status;
+    match line.no_partner {
+        Some(q) if status == Status::Link(LinkStatus::NoPartner) => format!("{status} {q:.2}"),
+        _ => status.to_string(),
+    }
 }
 
 /// A line for each link, the strongest first; more than three are cut, and what is below a tenth.

@@ -40,7 +40,9 @@ pub struct Point {
 impl Spaces {
     /// Projects the pools of a draw; every k-th row is kept where they are large.
     pub fn of(data: &Dataset, cell: StudyCell, draw: &Draw) -> Result<Self, Error> {
-        let mut groups: Vec<u32> = draw.x_rows.iter().map(|&row| data.groups[row]).collect();
+        // A group may be in one pool only.
+        let rows = draw.x_rows.iter().chain(&draw.y_rows);
+        let mut groups: Vec<u32> = rows.map(|&row| data.groups[row]).collect();
         groups.sort_unstable();
         groups.dedup();
         let in_pairs: (HashSet<u32>, HashSet<u32>) = draw.pairs.iter().copied().unzip();
@@ -51,7 +53,7 @@ impl Spaces {
                 (0..rows.len()).filter(|at| at % every == 0 || paired.contains(&(*at as u32)));
             let points = kept.map(|at| {
                 let group = groups.binary_search(&data.groups[rows[at]]);
-                let group = group.expect("both pools are drawn from the same groups");
+                let group = group.expect("the groups of both pools are listed");
                 (at as u32, Point { a: flat.row(at)[0], b: flat.row(at)[1], group })
             });
             Ok::<Vec<(u32, Point)>, Error>(points.collect())
@@ -79,15 +81,15 @@ fn flat(pool: MatrixRef<'_>, side: &'static str) -> Result<Matrix, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Protocol, Setting};
+    use crate::protocol::Pairing;
+    use crate::{Protocol, Setting, Sizes};
     use bridged::Direction;
     use bridged::Seed;
 
-    #[test]
-    fn every_pair_is_a_link_between_points_of_its_group() {
+    fn three_groups() -> Dataset {
         let rows = 3 * 700;
         let group = |i: usize| i / 700;
-        let data = Dataset {
+        Dataset {
             name: "t".into(),
             x: Matrix::from_fn(rows, 3, |i, j| (group(i) * 10 * (j + 1)) as f32 + (i % 7) as f32),
             y: Matrix::from_fn(rows, 1, |i, _| group(i) as f32),
@@ -95,7 +97,30 @@ mod tests {
             group_names: ["a", "b", "c"].map(String::from).to_vec(),
             entities: None,
             texts: None,
+        }
+    }
+
+    #[test]
+    fn a_group_may_be_in_one_pool_only() {
+        let data = three_groups();
+        let cell = StudyCell { groups: 3, pairs: 5, ..StudyCell::default() };
+        let natural = Protocol {
+            sizes: Sizes::Natural,
+            pairing: Pairing::Iid,
+            output_share: 0.5,
+            missing: 0.3,
+            ..Protocol::default()
         };
+        for seed in 0..8 {
+            let draw = natural.draw(&data, &[0, 1, 2], cell, Seed(seed)).unwrap();
+            let spaces = Spaces::of(&data, cell, &draw).unwrap();
+            assert_eq!((spaces.groups.len(), spaces.links.len()), (3, 5));
+        }
+    }
+
+    #[test]
+    fn every_pair_is_a_link_between_points_of_its_group() {
+        let data = three_groups();
         let cell = StudyCell {
             groups: 2,
             pairs: 3,

@@ -21,6 +21,7 @@ impl BridgedModel {
             });
             if self.ensemble.is_some() {
                 route["members"] = json!(self.members(direction));
+                route["no_partner"] = json!(regressor.partnerless());
             }
             routes.insert(format!("{from}_to_{to}"), route);
         }

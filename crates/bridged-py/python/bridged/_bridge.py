@@ -43,7 +43,7 @@ class Bridge(dict):
     weight       that cluster's share of the answer
     probability  how probable ``linked`` is, of the posterior bridge; NaN of the others
     vote_share   the share of the pairs in the answering cluster that voted for ``linked``
-    status       linked, tied, eliminated, outvoted, no evidence
+    status       linked, tied, eliminated, outvoted, no evidence, no partner
     answer       link, nearest cluster N, mean, abstain
     links        all output clusters with their shares, where there are several
     members      what the most typical rows are called: by the carried column that tells clusters

@@ -154,6 +154,8 @@ pub enum LinkStatus {
     Outvoted,
     /// No pair lies in it.
     NoEvidence,
+    /// Several members only: no pair lies in it although many would if it had a partner.
+    NoPartner,
     /// Of a row, not of a cluster: the clustering leaves it outside all clusters.
     Noise,
 }
@@ -167,6 +169,7 @@ impl LinkStatus {
             LinkStatus::Eliminated => "eliminated",
             LinkStatus::Outvoted => "outvoted",
             LinkStatus::NoEvidence => "no evidence",
+            LinkStatus::NoPartner => "no partner",
             LinkStatus::Noise => "noise",
         }
     }

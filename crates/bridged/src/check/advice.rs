@@ -70,6 +70,12 @@ impl BridgedModel {
         if let Some(clusters) = with(&[LinkStatus::NoEvidence]) {
             warnings.push(format!("{clusters} have no pair; {instead}."));
         }
+        if let Some(clusters) = with(&[LinkStatus::NoPartner]) {
+            warnings.push(format!(
+                "{clusters} seem to have no partner in {to}: so many pairs would not miss them by chance. Their rows \
+                 get the mean of {to} or close to it."
+            ));
+        }
         let mixed = self.regressor(direction).reading.is_mixture();
         if let Some(clusters) = with(&[LinkStatus::Outvoted]) {
             let instead = if mixed { "they lean to what those leave" } else { &instead };

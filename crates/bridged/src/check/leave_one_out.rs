@@ -26,6 +26,10 @@ pub struct LeaveOneOut {
     /// out; of rules that know every link. Below 1 it contradicts them.
     #[serde(default)]
     pub agreement: Vec<f64>,
+    /// The share of shuffled outputs that the predictions of left-out pairs fit as well; of models with several
+    /// members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
 }
 
 impl LeaveOneOut {
@@ -72,6 +76,7 @@ impl LeaveOneOut {
             paired_mean: paired_mean / entries,
             scores,
             agreement,
+            chance: None,
         })
     }
 }

@@ -5,11 +5,13 @@
 //! | `leave_one_out.rs` | how well the pairs predict each other, beside two constants |
 //! | `calibration.rs` | how large errors are, and how large a ball must be |
 //! | `sureness.rs` | how far the probabilities of links can be believed |
+//! | `chance.rs` | whether chance could have predicted left-out pairs as well |
 //! | `verdict.rs` | will it work: good, weak, none; pairs that contradict the others |
 //! | `advice.rs` | warnings in plain sentences |
 
 mod advice;
 mod calibration;
+mod chance;
 mod leave_one_out;
 mod sureness;
 mod verdict;
@@ -19,5 +21,6 @@ pub use leave_one_out::LeaveOneOut;
 pub use verdict::{Contradiction, Grade, Verdict};
 
 pub(crate) use calibration::calibration;
+pub(crate) use chance::chance;
 pub(crate) use leave_one_out::{Trial, TrialAnswer};
 pub(crate) use sureness::sureness;

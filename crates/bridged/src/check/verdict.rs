@@ -3,7 +3,7 @@
 //! | evidence | what it is |
 //! |---|---|
 //! | error | leaving out one pair at a time, error of the bridge ÷ error of the better constant |
-//! | chance | the share of shuffled pairings whose clusters agree as much as those of the pairs |
+//! | chance | the share of shuffled pairings whose clusters agree as much as those of the pairs; of several members, the share of shuffled outputs that the predictions of left-out pairs fit as well ([`super::chance`]) |
 //! | settled | the share of the pairs whose input is nearer to its own centre than to any other |
 //! | covered | the share of input rows whose cluster has a pair |
 //! | clarity | how surely rows belong to their clusters, of both sides |
@@ -14,8 +14,9 @@
 //!
 //! A pair that is not settled lies in its cluster because the sizes are balanced, or because equal rows
 //! had to part: a new row like it may get another. Where most are, the pairs show nothing about new
-//! rows. An output that does not vary beyond rounding is nothing to predict.
+//! rows, unless several members predict, which do not hang on one clustering. An output that does not vary beyond rounding is nothing to predict.
 
+use super::chance::SHUFFLES;
 use crate::bridge::Votes;
 use crate::cluster::{AssignRule, NOISE};
 use crate::model::{BridgedModel, Direction};
@@ -24,8 +25,6 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Shuffled pairings.
-const SHUFFLES: usize = 999;
 /// An error of at most this share of a constant's is worth having.
 const CLEAR_GAIN: f64 = 0.9;
 /// Agreement that this share of shuffles reaches is no accident.
@@ -67,7 +66,7 @@ pub struct Verdict {
     pub grade: Grade,
     /// Error of left-out pairs ÷ that of the better constant; `None` with fewer than two pairs.
     pub error: Option<f64>,
-    /// The share of shuffled pairings that agree as much.
+    /// The share of shuffled pairings that agree as much, or that predictions of left-out pairs fit as well.
     pub chance: f64,
     /// The share of input rows whose cluster has a pair.
     pub covered: f64,
@@ -107,12 +106,13 @@ impl BridgedModel {
             // Depth is about centroids, which these rules do not ask.
             AssignRule::Mixture(_) | AssignRule::Neighbors { .. } => 1.0,
         };
-        let chance = chance(&votes);
+        let of_members = regressor.leave_one_out().and_then(|check| check.chance);
+        let chance = of_members.unwrap_or_else(|| chance(&votes));
         let sizes = &from.clustering.sizes;
         let with_pair = votes.rows().into_iter().zip(sizes).filter(|(row, _)| !row.is_empty());
         let covered: f64 = with_pair.map(|(_, &n)| f64::from(n)).sum();
         let grade = match error {
-            _ if settled < SETTLED => Grade::None,
+            _ if settled < SETTLED && of_members.is_none() => Grade::None,
             Some(error) if error <= CLEAR_GAIN && chance <= CHANCE => Grade::Good,
             Some(error) if error < 1.0 => Grade::Weak,
             _ => Grade::None,

@@ -42,7 +42,9 @@ impl Ensemble {
 
 impl Oriented<'_> {
     /// Values of scaled rows; each depends on its own row alone.
-    pub fn predict(&self, scaled: MatrixRef<'_>) -> Matrix {
+    /// How far a row goes from the mean is up to `alone`, the probability by its memberships in the clusters that are
+    /// read that it has no partner.
+    pub fn predict(&self, scaled: MatrixRef<'_>, alone: impl Fn(&[f64]) -> f64 + Sync) -> Matrix {
         let (to, cols) = (self.to.0, self.to.0.cols());
         // Σ_m v_m P_m(j|i) (m_j − ȳ) of the members of each cut, (kx, d').
         let mixed: Vec<Option<Vec<f64>>> = self
@@ -82,7 +84,7 @@ impl Oriented<'_> {
             for (i, out) in range.zip(out.chunks_exact_mut(cols.max(1))) {
                 let row = scaled.slice(i..i + 1);
                 let mut sum: Vec<f64> = to.mean.iter().map(|&m| f64::from(m)).collect();
-                let needed = |c: usize| paired.is_some() || mixed[c].is_some();
+                let needed = |c: usize| c == 0 || paired.is_some() || mixed[c].is_some();
                 let members: Vec<Vec<f64>> = self
                     .from_cuts
                     .iter()
@@ -111,7 +113,11 @@ impl Oriented<'_> {
                         }
                     }
                 }
-                out.iter_mut().zip(sum).for_each(|(o, s)| *o = crate::fit::residual_map::to_f32(s));
+                let kept = 1.0 - alone(&members[0]);
+                for ((o, s), &m) in out.iter_mut().zip(sum).zip(&to.mean) {
+                    let m = f64::from(m);
+                    *o = crate::fit::residual_map::to_f32(m + kept * (s - m));
+                }
             }
         });
         values
@@ -193,7 +199,8 @@ impl BridgedModel {
         direction: Direction,
         scaled: MatrixRef<'_>,
     ) -> Option<Matrix> {
-        Some(self.oriented(direction)?.predict(scaled))
+        let regressor = self.regressor(direction);
+        Some(self.oriented(direction)?.predict(scaled, |members| regressor.alone(members)))
     }
 
     /// The members of a direction and how much of its predictions each stands for, the largest first; empty

@@ -6,6 +6,7 @@ use super::kernel::{Kernel, Ridge, Seen};
 use super::matching::{By, Candidates, Matching, soften, standardise};
 use super::nodes::{Nodes, landmark_of, unit};
 use super::partition::{Cut, Partition, is_balanced};
+use super::partnerless::partnerless;
 use super::rotation::{self, Linked, rotation};
 use super::walk::{WALKS, surprise};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
@@ -83,6 +84,8 @@ pub(crate) struct OnPairs {
     pub pairs: Vec<usize>,
     /// (pairs, d').
     pub said: Vec<f64>,
+    /// For each input cluster that is read, the probability that it has no partner.
+    pub partnerless: Vec<f64>,
 }
 
 /// A side on its way into an ensemble.
@@ -171,8 +174,12 @@ impl Ensemble {
             || learn(&data_x, &data_y, "forward"),
             || learn(&data_y, &data_x, "reverse"),
         );
-        let told = |said| OnPairs { pairs: order.clone(), said };
-        let told = [told(of_forward), told(of_reverse)];
+        let told = |from: &SideData<'_>, said| OnPairs {
+            pairs: order.clone(),
+            said,
+            partnerless: partnerless(&from.cuts[0].shares(), &from.members[0]),
+        };
+        let told = [told(&data_x, of_forward), told(&data_y, of_reverse)];
         Ok((Self { x: of_x, y: of_y, forward, reverse }, told))
     }
 }

@@ -25,6 +25,7 @@
 //! | `matching.rs` | the mean of the rows that match |
 //! | `kernel.rs` | kernels on rows and on memberships, and ridge regression with them |
 //! | `stack.rs` | how much each member counts |
+//! | `partnerless.rs` | clusters whose partner is missing |
 //! | `learn.rs` | all of this, from two sides and their pairs |
 //! | `answer.rs` | values for rows |
 //! | `rank.rs` | the real rows of the other pool that belong to a row best |
@@ -39,6 +40,7 @@ mod learn;
 mod matching;
 mod nodes;
 mod partition;
+mod partnerless;
 mod rank;
 mod rotation;
 mod stack;

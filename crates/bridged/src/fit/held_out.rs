@@ -171,6 +171,15 @@ pub(super) fn as_told(
     }
 }
 
+/// The outputs of some pairs less the mean of the pool, (pairs, cols).
+pub(super) fn outputs(pairs: &[usize], to: &Side, examples: &Examples<'_>) -> Vec<f64> {
+    let row = |&pair: &usize| {
+        let row = examples.to.row(pair).iter().zip(&to.mean);
+        row.map(|(&y, &m)| f64::from(y) - f64::from(m))
+    };
+    pairs.iter().flat_map(row).collect()
+}
+
 /// Learns what the trials left unexplained, and notes what each pair would be told by the others.
 pub(super) fn learn_residual(
     trials: &mut [Trial],

@@ -5,10 +5,10 @@ use super::held_out::{self, HeldOutPairs};
 use super::local_map::{Anchor, Examples, LocalMap, centroid_pairs, local_map};
 use super::votes::PairedRows;
 use crate::Error;
-use crate::bridge::{Bridge, BridgeRule, LinkedHeldOut, Votes};
-use crate::check::{LeaveOneOut, sureness};
+use crate::bridge::{Bridge, BridgeRule, LinkStatus, LinkedHeldOut, Votes};
+use crate::check::{LeaveOneOut, chance, sureness};
 use crate::ensemble::OnPairs;
-use crate::predict::{Answers, Regressor};
+use crate::predict::{ALONE, Answers, Regressor};
 use crate::settings::{BridgedClustering, Refine, RefineKind};
 use crate::side::Side;
 use bridged_math::cancel::checkpoint;
@@ -25,11 +25,14 @@ impl BridgedClustering {
     ) -> Result<Regressor, Error> {
         let reading = self.bridge.reading();
         let left_out = held_out::left_out(votes.pairs.len());
-        let LinkedHeldOut { bridge, held_out } = if reading.is_mixture() {
+        let LinkedHeldOut { mut bridge, held_out } = if reading.is_mixture() {
             self.bridge.link_held_out(votes, &left_out)?
         } else {
             LinkedHeldOut { bridge: self.bridge.link(votes)?, held_out: Vec::new() }
         };
+        let partnerless = told.map_or(Vec::new(), |told| told.partnerless.clone());
+        let alone = bridge.links.iter_mut().zip(&partnerless).filter(|(_, q)| **q > ALONE);
+        alone.for_each(|(link, _)| link.status = LinkStatus::NoPartner);
         let examples =
             Examples { from: inputs.scaled(), to: outputs.rows.view(), votes: &votes.pairs };
         let mut trials = HeldOutPairs { settings: self, votes, from, to, examples: &examples }
@@ -52,7 +55,11 @@ impl BridgedClustering {
             left_out.iter().zip(&held_out).map(|(&s, w)| votes.agreement(s, w)).collect();
         // One clustering is as sure as its posterior.
         let sureness = told.map_or(1.0, |_| sureness(votes, &left_out, &held_out));
-        let check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);
+        let mut check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);
+        if let (Some(check), Some(told)) = (&mut check, told) {
+            let truth = held_out::outputs(&told.pairs, to, &examples);
+            check.chance = Some(chance(&told.said, &truth, to.cols()));
+        }
         let maps = if alpha > 0.0 {
             local_maps(&self.refine, &bridge, from, to, &examples)
         } else {
@@ -66,6 +73,7 @@ impl BridgedClustering {
             residual: residual.filter(|_| alpha > 0.0),
             alpha,
             sureness,
+            partnerless,
             check,
         })
     }

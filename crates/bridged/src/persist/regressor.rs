@@ -26,6 +26,9 @@ pub(super) struct RegressorHeader {
     #[serde(default = "wholly", skip_serializing_if = "is_whole")]
     sureness: f64,
     check: Option<CheckHeader>,
+    /// Whether clusters may have no partner; of models with several members.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    partnerless: bool,
     /// The links, of files before version 3.
     #[serde(default, skip_serializing)]
     links: Option<Vec<Link>>,
@@ -47,6 +50,8 @@ struct CheckHeader {
     bridge: f64,
     pool_mean: f64,
     paired_mean: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chance: Option<f64>,
     /// Scores and agreements, of files before version 3.
     #[serde(default, skip_serializing)]
     scores: Option<Vec<f64>>,
@@ -55,13 +60,14 @@ struct CheckHeader {
 }
 
 /// Statuses by their number in the file.
-const STATUSES: [LinkStatus; 6] = [
+const STATUSES: [LinkStatus; 7] = [
     LinkStatus::Linked,
     LinkStatus::Tied,
     LinkStatus::Eliminated,
     LinkStatus::Outvoted,
     LinkStatus::NoEvidence,
     LinkStatus::Noise,
+    LinkStatus::NoPartner,
 ];
 
 pub(super) fn write<'a>(
@@ -79,6 +85,10 @@ pub(super) fn write<'a>(
         writer.matrix(&format!("{name}.residual.basis"), &map.basis);
         writer.matrix(&format!("{name}.residual.coefficients"), &map.coefficients);
     }
+    if !regressor.partnerless.is_empty() {
+        let (k, values) = (regressor.partnerless.len(), &regressor.partnerless);
+        writer.f64s(&format!("{name}.partnerless"), &[k], values);
+    }
     let check = regressor.check.as_ref().map(|check| {
         writer.f64s(&format!("{name}.check.scores"), &[check.scores.len()], &check.scores);
         let agreement = &check.agreement;
@@ -89,6 +99,7 @@ pub(super) fn write<'a>(
             bridge: check.bridge,
             pool_mean: check.pool_mean,
             paired_mean: check.paired_mean,
+            chance: check.chance,
             scores: None,
             agreement: None,
         }
@@ -101,6 +112,7 @@ pub(super) fn write<'a>(
         alpha: regressor.alpha,
         sureness: regressor.sureness,
         check,
+        partnerless: !regressor.partnerless.is_empty(),
         links: None,
     }
 }
@@ -215,10 +227,18 @@ pub(super) fn read(
             bridge: check.bridge,
             pool_mean: check.pool_mean,
             paired_mean: check.paired_mean,
+            chance: check.chance,
             scores: array(check.scores, "scores")?,
             agreement: array(check.agreement, "agreement")?,
         })
     };
+    let partnerless = match header.partnerless {
+        true => reader.f64s(&format!("{name}.partnerless"), &[Some(from.k())])?,
+        false => Vec::new(),
+    };
+    if partnerless.iter().any(|q| !(0.0..=1.0).contains(q)) {
+        return Err(format!("`{name}.partnerless` are no probabilities"));
+    }
     let bridge = Bridge { links, reliability: header.reliability };
     Ok(Regressor {
         reading: header.reading,
@@ -228,6 +248,7 @@ pub(super) fn read(
         maps,
         alpha: header.alpha,
         sureness: header.sureness,
+        partnerless,
         check: header.check.map(read_check).transpose()?,
     })
 }

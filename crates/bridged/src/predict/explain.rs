@@ -157,6 +157,8 @@ pub struct LinkRow<'a> {
     pub pairs: u32,
     /// Pairs in it that voted for its own link; 0 where another cluster's link answers.
     pub own_support: u32,
+    /// The probability that it has no partner; `None` of a model of one member, which does not ask.
+    pub no_partner: Option<f64>,
     /// Why its rows are answered as they are.
     pub why: Explanation<'a>,
 }
@@ -200,6 +202,7 @@ impl LinkTable<'_> {
                 rows: sizes[a],
                 pairs: link.pairs,
                 own_support: link.support,
+                no_partner: regressor.partnerless().get(a).copied(),
                 why: explain(cluster, reasons),
             }
         })

@@ -21,7 +21,7 @@ pub use regressor::Regressor;
 
 pub(crate) use answer::Answers;
 pub(crate) use expected_error::ExpectedErrors;
-pub(crate) use regressor::{dense, towards};
+pub(crate) use regressor::{ALONE, dense, towards};
 
 use crate::Error;
 use crate::bridge::VoteCount;

@@ -12,6 +12,9 @@ use crate::side::Side;
 use bridged_math::{Matrix, MatrixRef, chunks};
 use std::collections::BTreeMap;
 
+/// From this probability on a cluster is taken to have no partner.
+pub(crate) const ALONE: f64 = 0.5;
+
 /// Predicts one side from the other: links, answers, maps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regressor {
@@ -22,6 +25,8 @@ pub struct Regressor {
     pub(crate) residual: Option<ResidualMap>,
     pub(crate) alpha: f64,
     pub(crate) sureness: f64,
+    /// For each input cluster the probability that it has no partner; empty of a model of one member.
+    pub(crate) partnerless: Vec<f64>,
     pub(crate) check: Option<LeaveOneOut>,
 }
 
@@ -60,6 +65,18 @@ impl Regressor {
     /// How well the pairs predict each other; `None` with fewer than two.
     pub fn leave_one_out(&self) -> Option<&LeaveOneOut> {
         self.check.as_ref()
+    }
+
+    /// For each input cluster the probability that no output cluster belongs to it; empty of a model of one
+    /// member, which does not ask.
+    pub fn partnerless(&self) -> &[f64] {
+        &self.partnerless
+    }
+
+    /// How likely a row with these memberships lies in a cluster that is taken to have no partner.
+    pub(crate) fn alone(&self, members: &[f64]) -> f64 {
+        let taken = members.iter().zip(&self.partnerless).filter(|(_, q)| **q > ALONE);
+        taken.map(|(p, q)| p * q).sum()
     }
 
     /// Whether its bridge knows how likely its links are.
@@ -116,7 +133,9 @@ impl Regressor {
                             &mut members,
                         );
                         mix(&members, &mixed, row);
-                        expected.of(&self.shares(&members, to.k()))
+                        let mut likeliest = expected.of(&self.shares(&members, to.k()));
+                        likeliest.probability *= 1.0 - self.alone(&members);
+                        likeliest
                     }
                     _ => {
                         row.copy_from_slice(bases.get(of));
@@ -134,7 +153,13 @@ impl Regressor {
     /// How sure rows are that are answered as every row of each cluster is.
     pub(super) fn likeliest_of_clusters(&self, to: &Side) -> Vec<Likeliest> {
         let expected = self.expected(to);
-        self.answers().iter().map(|a| expected.of(&dense(&a.targets, to.k()))).collect()
+        let of = |(i, answer): (usize, &Answer)| {
+            let mut likeliest = expected.of(&dense(&answer.targets, to.k()));
+            let alone = self.partnerless.get(i).copied().filter(|q| *q > ALONE);
+            likeliest.probability *= 1.0 - alone.unwrap_or(0.0);
+            likeliest
+        };
+        self.answers().iter().enumerate().map(of).collect()
     }
 
     /// Σ_i p_i P(j|i).

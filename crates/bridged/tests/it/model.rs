@@ -325,6 +325,7 @@ fn leave_one_out_by_hand(model: &BridgedModel, direction: Direction, s: &Sample)
         paired_mean: paired_mean / entries,
         scores: Vec::new(),
         agreement: Vec::new(),
+        chance: None,
     }
 }
 
