@@ -131,6 +131,7 @@ struct Matched<'a> {
     /// Values of the nodes less the mean of the pool, (nodes, d').
     values: Vec<f64>,
     cols: usize,
+    pairs: usize,
 }
 
 impl<'a> Oriented<'a> {
@@ -153,7 +154,8 @@ impl<'a> Oriented<'a> {
             .flat_map(|row| row.iter().zip(mean).map(|(&v, &m)| f64::from(v) - f64::from(m)));
         let (values, cols) = (values.collect(), nodes.values.cols());
         let matcher = self.matcher(Candidates::nodes(nodes))?;
-        Some(Matched { matcher, stack: self.stack, values, cols })
+        let pairs = self.to.1.paired.rows();
+        Some(Matched { matcher, stack: self.stack, values, cols, pairs })
     }
 }
 
@@ -168,7 +170,8 @@ impl Matched<'_> {
             let seen = self.matcher.seen(full(band).view());
             for matching in self.stack.matchings.iter().filter(|m| m.weight > 0.0) {
                 let mut scores = self.matcher.scores(&matching.by, seen.view());
-                scores.chunks_exact_mut(nodes).for_each(|row| soften(row, None));
+                let sharpness = matching.by.sharpness(self.pairs);
+                scores.chunks_exact_mut(nodes).for_each(|row| soften(row, sharpness, None));
                 weights.iter_mut().zip(&scores).for_each(|(w, s)| *w += matching.weight * s);
             }
             let mut sums = vec![0.0; BAND * cols];

@@ -98,20 +98,33 @@ impl<'a> Seen<'a> {
                 let products = p[..self.width].iter().zip(&q[..self.width]);
                 products.map(|(p, q)| p * q).sum::<f64>() / self.cuts
             }
-            _ if self.radius > 0.0 => {
-                let squared = squared_distance(self.rows.row(a), other.rows.row(b));
-                (-squared / (2.0 * kernel.width() * self.radius)).exp()
-            }
-            _ => 1.0,
+            _ => self.gaussian(kernel.width(), a, other, b),
         }
+    }
+
+    /// exp(−‖x − x'‖² / 2 · `width` r²).
+    fn gaussian(&self, width: f64, a: usize, other: &Seen<'_>, b: usize) -> f64 {
+        if self.radius <= 0.0 {
+            return 1.0;
+        }
+        let squared = squared_distance(self.rows.row(a), other.rows.row(b));
+        (-squared / (2.0 * width * self.radius)).exp()
     }
 
     /// K of every row of these with every row of those.
     pub fn kernels(&self, kernel: Kernel, other: &Seen<'_>) -> Vec<f64> {
-        let m = other.rows.rows();
+        self.with_all(other, |a, b| self.kernel(kernel, a, other, b))
+    }
+
+    /// A Gaussian kernel of so many squared radii, of every row of these with every row of those.
+    pub fn gaussians(&self, width: f64, other: &Seen<'_>) -> Vec<f64> {
+        self.with_all(other, |a, b| self.gaussian(width, a, other, b))
+    }
+
+    fn with_all(&self, other: &Seen<'_>, of: impl Fn(usize, usize) -> f64 + Sync) -> Vec<f64> {
+        let (m, of) = (other.rows.rows(), &of);
         let blocks = chunks::map_blocks(self.rows.rows(), |range| {
-            let row = |a: usize| (0..m).map(move |b| self.kernel(kernel, a, other, b));
-            range.flat_map(row).collect::<Vec<f64>>()
+            range.flat_map(|a| (0..m).map(move |b| of(a, b))).collect::<Vec<f64>>()
         });
         blocks.concat()
     }

@@ -33,7 +33,8 @@ const LINKED: f64 = 1.0;
 const FINEST: f64 = 2.0;
 /// The prior weight of clusters whose number somebody said: they know something.
 const TOLD: f64 = 0.75;
-/// The prior weight of each member that matches rows, where links and regressions together have 1.
+/// The prior weight of each member that matches rows, where links and regressions together have 1. It goes to the mean
+/// of the pool as far as the clusters of both sides are blurred: links are then believed less, and so are these.
 const MATCHED: f64 = 0.4;
 const ALL: Sweeps = Sweeps { warm_up: 50, counted: 200 };
 const FOLD: Sweeps = Sweeps { warm_up: 20, counted: 80 };
@@ -425,7 +426,11 @@ impl Direction<'_, '_> {
             false => prior,
         };
         let total: f64 = prior.iter().sum();
-        let prior: Vec<f64> = prior.iter().map(|p| p / total).collect();
+        let clarity = self.from.clarity[0] * self.to.clarity[0];
+        let links = prior.len() - matchings.len();
+        let believed = |m: usize| if m < links { 1.0 } else { clarity };
+        let prior: Vec<f64> =
+            prior.iter().enumerate().map(|(m, p)| p / total * believed(m)).collect();
         let said: Vec<&[f64]> = (bridges.iter().map(|b| b.said.as_slice()))
             .chain(regressions.iter().map(|r| r.said.as_slice()))
             .chain(matchings.iter().map(|m| m.said.as_slice()))
@@ -567,9 +572,10 @@ impl Direction<'_, '_> {
                 let directions = rows(&from.directions, &self.folds[f]);
                 to.candidates.by_rotation(&maps[f], &directions, x.cols)
             };
-            let said = self.matched(to, &landmarks, &scores);
             let map = Matrix::from_fn(x.cols, y.cols, |i, j| maps[folds][i * y.cols + j] as f32);
-            (By::Rotation(map), said)
+            let by = By::Rotation(map);
+            let said = self.matched(to, &by, &landmarks, &scores);
+            (by, said)
         };
         let walked = |walk: usize| {
             let scores = |f: usize| {
@@ -578,7 +584,9 @@ impl Direction<'_, '_> {
                 let surprise = rows(&from.surprise[walk], &self.folds[f]);
                 to.candidates.by_walk(walk, &surprise, Some(&kept))
             };
-            (By::Walk(walk), self.matched(to, &landmarks, &scores))
+            let by = By::Walk(walk);
+            let said = self.matched(to, &by, &landmarks, &scores);
+            (by, said)
         };
         let found = chunks::par_map(1 + WALKS.len(), |at| match at {
             0 => rotated(),
@@ -596,16 +604,18 @@ impl Direction<'_, '_> {
     fn matched(
         &self,
         to: &MatchedSide<'_>,
+        by: &By,
         landmarks: &[Option<usize>],
         scores: &(dyn Fn(usize) -> Vec<f64> + Sync),
     ) -> Vec<f64> {
         let (nodes, cols) = (to.nodes.rows.rows(), self.to.cols);
+        let sharpness = by.sharpness(self.pairs());
         let of_folds = chunks::par_map(self.folds.len(), |f| {
             let fold = &self.folds[f];
             let mut weights = scores(f);
             for (row, &s) in weights.chunks_exact_mut(nodes).zip(fold) {
                 standardise(row);
-                soften(row, landmarks[s]);
+                soften(row, sharpness, landmarks[s]);
             }
             let mut said = vec![0.0; fold.len() * cols];
             times(&weights, fold.len(), nodes, &to.values, cols, &mut said);

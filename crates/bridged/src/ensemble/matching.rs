@@ -1,7 +1,7 @@
 //! Members that match a row with rows of the other pool, and predict the mean of those that match.
 //!
 //! ```text
-//! ŷ(x) = Σ_j w_j(x) y_j,   w(x) = softmax(β z(x)),   β = 2
+//! ŷ(x) = Σ_j w_j(x) y_j,   w(x) = softmax(β z(x)),   β = 2 for walks, 2 P/(P + 3) for a rotation from P pairs
 //! ```
 //!
 //! z brings the scores of x with all [`Nodes`] of the other side to mean 0 and deviation 1. Scores are those of a
@@ -16,6 +16,9 @@ use bridged_math::{Matrix, MatrixRef};
 
 /// β: the best matching rows count e² to e⁴ times as much as a row like any other.
 const SHARPNESS: f64 = 2.0;
+/// So many pairs make a rotation half as sharp as many do: it always finds rows that match, also when it is wrong.
+/// Walks from few pairs are much alike, and blur by themselves.
+const HALF: f64 = 3.0;
 
 /// What a row is matched by.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +38,14 @@ pub(crate) struct Matching {
 }
 
 impl By {
+    /// β with this many pairs.
+    pub fn sharpness(&self, pairs: usize) -> f64 {
+        match self {
+            By::Rotation(_) => SHARPNESS * pairs as f64 / (pairs as f64 + HALF),
+            By::Walk(_) => SHARPNESS,
+        }
+    }
+
     pub fn about(&self) -> String {
         match self {
             By::Rotation(_) => "rows matched by a rotation".to_string(),
@@ -183,13 +194,14 @@ pub(super) fn standardise(scores: &mut [f64]) {
     scores.iter_mut().for_each(|s| *s = (*s - mean) * factor);
 }
 
-/// Standardised scores of one row → weights that sum to 1; `without` is a candidate that must not count.
-pub(super) fn soften(scores: &mut [f64], without: Option<usize>) {
+/// Standardised scores of one row → weights that sum to 1, for β = `sharpness`; `without` is a candidate that must not
+/// count.
+pub(super) fn soften(scores: &mut [f64], sharpness: f64, without: Option<usize>) {
     vectorize_wide(
         #[inline(always)]
         || {
             let best = scores.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-            scores.iter_mut().for_each(|s| *s = exp(SHARPNESS * (*s - best)));
+            scores.iter_mut().for_each(|s| *s = exp(sharpness * (*s - best)));
         },
     );
     if let Some(own) = without {
@@ -210,10 +222,10 @@ mod tests {
         let mut scores = [1.0, 3.0, -2.0, 3.5];
         standardise(&mut scores);
         let mut without = scores;
-        soften(&mut scores, None);
+        soften(&mut scores, 2.0, None);
         assert!((scores.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         assert!(scores[3] > scores[1] && scores[1] > scores[0] && scores[0] > scores[2]);
-        soften(&mut without, Some(3));
+        soften(&mut without, 2.0, Some(3));
         assert!(without[3] == 0.0 && (without.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 
@@ -221,10 +233,10 @@ mod tests {
     fn scores_that_are_all_alike_weigh_all_alike() {
         let mut scores = [7.0; 5];
         standardise(&mut scores);
-        soften(&mut scores, None);
+        soften(&mut scores, 2.0, None);
         assert!(scores.iter().all(|w| (w - 0.2).abs() < 1e-12));
         let mut one = [1.0];
-        soften(&mut one, Some(0));
+        soften(&mut one, 2.0, Some(0));
         assert_eq!(one, [0.0]);
     }
 

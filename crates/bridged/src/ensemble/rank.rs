@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! score(x, y) = z(Σ_m log Σ_ij p_m(i|x) P_m(j|i) p_m(j|y) / ρ_j)                          the links
-//!             + (½ + P/600) [z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + z(the same, local kernels)]  through the P pairs
+//!             + (½ + P/600) [z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + P/(P + 20) z(the same, near)]  through P pairs
 //!             + 3/2 z(⟨u W, v⟩) − ¾ Σ_walks z(‖u(x) − u(y)‖)                              rotation and walks
 //! ```
 //!
-//! z brings the scores of a row to mean 0 and deviation 1 over the pool. The more pairs there are, the more
+//! z brings the scores of a row to mean 0 and deviation 1 over the pool. `near` is the local kernel on the input side and
+//! one of a third of its width on the output side, so that rows like the outputs of pairs come first, not rows
+//! between them. The more pairs there are, the more
 //! those near a row tell. Pools of more than 20,000 rows are not ranked so: their rows come by distance to the
 //! predicted value.
 
@@ -27,9 +29,14 @@ const EPS: f64 = 1e-9;
 const ROTATION: f64 = 1.5;
 const WALK: f64 = 0.75;
 
-/// What similarity through this many pairs counts, under each kernel.
-fn through_pairs(pairs: usize) -> f64 {
-    0.5 + pairs as f64 / 600.0
+/// The squared width of the near kernel on the output side.
+const NEAR: f64 = 0.1;
+
+/// What similarity through this many pairs counts under a kernel.
+fn through_pairs(kernel: Kernel, pairs: usize) -> f64 {
+    let pairs = pairs as f64;
+    let of_kernel = if kernel == Kernel::Local { pairs / (pairs + 20.0) } else { 1.0 };
+    (0.5 + pairs / 600.0) * of_kernel
 }
 
 /// The rows of a pool, ready to be ranked for rows of the other.
@@ -68,7 +75,10 @@ impl Ranker {
         let pairs = of.paired.rows();
         let through = [Kernel::Clusters, Kernel::Local].map(|kernel| {
             let gram = inputs.kernels(kernel, &inputs);
-            let near = outputs.kernels(kernel, &seen);
+            let near = match kernel {
+                Kernel::Local => outputs.gaussians(NEAR, &seen),
+                _ => outputs.kernels(kernel, &seen),
+            };
             (kernel, Ridge::new(gram, pairs).solve(near))
         });
         let candidates = of
@@ -83,7 +93,6 @@ impl Ranker {
         let paired = oriented.from.1.seen(oriented.from.0, &oriented.from_cuts);
         let radius = oriented.from.0.radius().powi(2);
         let matcher = self.candidates.clone().and_then(|c| oriented.matcher(c));
-        let through_pairs = through_pairs(paired.len());
         let bands = chunks::par_map(scaled.rows().div_ceil(BAND), |band| {
             let start = band * BAND;
             let band = scaled.slice(start..(start + BAND).min(scaled.rows()));
@@ -110,7 +119,7 @@ impl Ranker {
                 let near = seen.kernels(*kernel, &paired);
                 let mut along = times(&near, paired.len(), through, self.rows);
                 along.chunks_exact_mut(self.rows).for_each(standardise);
-                add(through_pairs, &along);
+                add(through_pairs(*kernel, paired.len()), &along);
             }
             if let Some(matcher) = &matcher {
                 let seen = matcher.seen(filled.view());

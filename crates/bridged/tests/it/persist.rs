@@ -553,7 +553,7 @@ fn a_model_of_a_newer_version_says_so() {
     let error = load(&newer).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "m.bridged was written by a newer release (model format 9, this release reads up to 5); \
+        "m.bridged was written by a newer release (model format 9, this release reads up to 6); \
          update bridged"
     );
     assert!(matches!(
