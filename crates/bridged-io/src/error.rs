@@ -135,6 +135,22 @@ pub enum TableError {
         /// The most bytes it may have.
         longest: u64,
     },
+    /// A compressed file that expands without end.
+    #[error(
+        "`{}`, a file of {}, expands to more than {}; is it a table? If it is, expand it by `gunzip` \
+         first, or give a `--memory` that it fits into",
+        path.display(),
+        shown_size(*size),
+        shown_size(*most)
+    )]
+    Expands {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        size: u64,
+        /// The most bytes that it may expand to.
+        most: u64,
+    },
     /// A table without columns.
     #[error("`{}` has no columns", path.display())]
     NoColumns {
@@ -217,6 +233,18 @@ pub enum TableError {
         column: String,
         /// What it holds.
         kind: String,
+    },
+    /// A column of numbers in which some cells are none.
+    #[error("`{}`, column `{column}`: {detail}; {advice}", path.display(), column = shown(column))]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Which cell, and how many.
+        detail: String,
+        /// What to do.
+        advice: String,
     },
     /// Vectors of length zero.
     #[error("`{}`, column `{column}`: the vectors have no entries", path.display(), column = shown(column))]

@@ -291,6 +291,24 @@ impl Columns {
     }
 }
 
+/// Columns of texts that would belong to the vector if they held numbers: none where the vector is a list, is named, or
+/// is that of a model. Of a file whose types are guessed from its cells, such a column may be one with a bad cell.
+pub fn passed_over(
+    table: &[ColumnInfo<'_>],
+    wanted: &Wanted<'_>,
+) -> Result<Vec<usize>, ColumnError> {
+    let of_model = wanted.fitted.is_some_and(|f| f.names_entries()) && wanted.columns.is_empty();
+    if wanted.vector.is_some() || of_model {
+        return Ok(Vec::new());
+    }
+    let (id, allowed) = (chosen_id(table, wanted)?, allowed(table, wanted)?);
+    let candidates = || (0..table.len()).filter(|at| Some(*at) != id && allowed[*at]);
+    if candidates().any(|at| table[at].kind.is_list()) {
+        return Ok(Vec::new());
+    }
+    Ok(candidates().filter(|&at| table[at].kind == ColumnKind::Text).collect())
+}
+
 /// The id column: the one given, the model's if it is there, or the one that its name tells.
 pub fn chosen_id(
     table: &[ColumnInfo<'_>],
@@ -365,7 +383,13 @@ pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     };
     let wanted = plain(name);
     let like = known.filter(|k| !k.is_empty() && k.len() <= 200 && *k != name);
-    let like = like.map(|k| (strsim::jaro_winkler(&plain(k), &wanted), k));
+    let score = |k: &str| {
+        let k = plain(k);
+        // One slip of a finger, as in `fti`, weighs much in a short name.
+        let slip = wanted.len() > 2 && strsim::osa_distance(&k, &wanted) == 1;
+        strsim::jaro_winkler(&k, &wanted).max(if slip { 0.9 } else { 0.0 })
+    };
+    let like = like.map(|k| (score(k), k));
     let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
     best.map(|(_, k)| k.to_owned())
 }

@@ -382,3 +382,32 @@ fn threads_are_no_more_than_the_cores() {
     let note = format!("note: --threads {cores}: there are no more cores\n");
     assert!(outcome.stderr.starts_with(&note), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_slip_of_the_finger_is_understood() {
+    let folder = Folder::new();
+    for (typed, meant) in [("fti", "fit"), ("predcit", "predict"), ("clsuter", "cluster")] {
+        folder.fails(2, typed, &[typed, &format!("similar subcommand exists: '{meant}'")]);
+    }
+}
+
+#[cfg(feature = "encode")]
+#[test]
+fn an_option_out_of_its_limits_is_wrong_usage() {
+    let folder = Folder::new();
+    folder.write("b.fasta", ">a\nACGTACGT\n");
+    let encode = "encode dna b.fasta --encoder kmer --k 9 -o y.parquet";
+    folder.fails(2, encode, &["`k` must be between 1 and 8, got 9"]);
+}
+
+#[test]
+fn a_damaged_model_is_refused_before_anything_of_it_is_printed() {
+    let folder = broken();
+    let mut bytes = folder.read("m.bridged");
+    let end = bytes.len() - 8;
+    bytes[end] ^= 1; // in the rows, which are read when they are shown
+    folder.write("m.bridged", bytes);
+    let outcome = folder.run("inspect m.bridged");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("damaged"), "{}", outcome.stderr);
+}
