@@ -63,8 +63,12 @@ fn has_columns(path: &Path, names: &[&str]) -> bool {
 
 /// A table of that kind will be written there, in the format of its extension.
 pub fn table(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<()> {
-    bridged_io::format_of(path).map_err(|e| usage(e.to_string()))?;
-    check(path, kind, inputs, Overwrite::forced(force))
+    let format = bridged_io::format_of(path).map_err(|e| usage(e.to_string()))?;
+    let overwrite = match format.layout {
+        Layout::Array if !force => Overwrite::Nothing,
+        _ => Overwrite::forced(force),
+    };
+    check(path, kind, inputs, overwrite)
 }
 
 /// A file of that kind will be written there.
@@ -104,7 +108,7 @@ pub fn results(folder: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 /// As [`check`], for a file that is added to or comes with an output: never written over if it is not ours.
-#[cfg(any(feature = "encode", feature = "lab"))]
+#[cfg(any(feature = "encode", feature = "lab", feature = "man"))]
 pub fn beside(path: &Path, kind: Kind, inputs: &[&Path]) -> Result<()> {
     Output::check(path, kind, inputs, Overwrite::SameKind).map_err(failed)?;
     Ok(())

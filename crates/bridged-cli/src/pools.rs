@@ -175,8 +175,8 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
     }
     let all = plural(rows.len(), "pair");
     for (left_out, why) in [
-        (of_dropped, "numbers are missing in their rows"),
-        (of_unknown, "no row has their ids"),
+        (of_dropped, "they name rows in which numbers are missing"),
+        (of_unknown, "they name ids that no row has"),
         (again, "an earlier pair names the same rows, and counts once"),
     ] {
         if left_out > 0 {

@@ -3,6 +3,7 @@
 
 use bridged::columns::{did_you_mean, shown};
 use bridged_math::memory::shown as shown_size;
+use bridged_math::words::{count, plural};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -310,7 +311,7 @@ pub enum TableError {
         place: String,
     },
     /// Every row was left out.
-    #[error("`{}`: numbers are missing in each of the {rows} rows, so none is left", path.display())]
+    #[error("`{}`: numbers are missing in each of its {}, so none is left", path.display(), plural(*rows, "row"))]
     AllDropped {
         /// The file.
         path: PathBuf,
@@ -467,6 +468,6 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     match names.count() {
         0 if quoted.is_empty() => "none".to_owned(),
         0 => quoted.join(", "),
-        more => format!("{}, … ({} in all)", quoted.join(", "), MOST + more),
+        more => format!("{}, … ({} in all)", quoted.join(", "), count(MOST + more)),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::error::TableError;
 use bridged_math::memory::{self, TooLarge};
+use bridged_math::words::plural;
 use std::path::Path;
 
 /// A table that grows by less than this is not looked at.
@@ -19,7 +20,8 @@ const RATIO: u64 = 100;
 
 /// Refuses a table that needs more bytes than may be taken.
 pub(crate) fn require(path: &Path, rows: u64, bytes: u64) -> Result<(), TableError> {
-    let what = format!("`{}`, a table of {rows} rows", path.display());
+    let rows = plural(rows as usize, "row");
+    let what = format!("`{}`, a table of {rows}", path.display());
     memory::require(what, bytes).map_err(TableError::TooLarge)
 }
 

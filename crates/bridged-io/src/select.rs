@@ -243,7 +243,7 @@ impl Table {
                 }
                 if !left.is_empty() {
                     let (out, of) = (count(left.len()), plural(rows.rows(), "row"));
-                    notes.push(format!("left out {out} of {of}: numbers are missing there"));
+                    notes.push(format!("left out {out} of {of}: numbers are missing in them"));
                     dropped = left.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
                     ids = kept.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
                     rows = rows.view().select(kept.iter().copied());
@@ -355,7 +355,8 @@ impl Table {
     /// The ids in that column, all different; the numbers of the rows if there is none.
     fn ids_of(&self, column: Option<usize>) -> Result<Vec<String>, TableError> {
         // A file can claim many rows that take no room in it.
-        let what = format!("`{}`, the ids of {} rows", self.source.display(), self.rows());
+        let what =
+            format!("`{}`, the ids of {}", self.source.display(), plural(self.rows(), "row"));
         memory::require(what, self.rows() as u64 * 32).map_err(TableError::TooLarge)?;
         let Some(at) = column else {
             return Ok((0..self.rows()).map(|i| i.to_string()).collect());

@@ -13,6 +13,7 @@ use crate::pairs::PairsTable;
 use crate::table::{Column, ColumnData, Table, Times};
 use arrow_schema::DataType;
 use bridged::columns::ColumnKind;
+use bridged_math::words::count;
 use rust_xlsxwriter::{
     DocProperties, ExcelDateTime, Format as Style, Workbook, Worksheet, XlsxError,
 };
@@ -98,13 +99,16 @@ fn check(table: &Table, header: &[String]) -> Result<(), WriteError> {
     let (rows, columns) = (table.rows(), header.len());
     if rows >= ROWS {
         return refuse(format!(
-            "a sheet of Excel holds {} rows below its header, this table has {rows}",
-            ROWS - 1
+            "a sheet of Excel holds {} rows below its header, this table has {}",
+            count(ROWS - 1),
+            count(rows)
         ));
     }
     if columns > COLUMNS {
         return refuse(format!(
-            "a sheet of Excel holds {COLUMNS} columns, this table has {columns}"
+            "a sheet of Excel holds {} columns, this table has {}",
+            count(COLUMNS),
+            count(columns)
         ));
     }
     let long = |text: &str| text.len() > CHARACTERS && text.encode_utf16().count() > CHARACTERS;

@@ -38,6 +38,7 @@
 //! ```
 
 use crate::offset::Offset;
+use bridged_math::words::{count, plural};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -253,7 +254,8 @@ impl fmt::Display for ColumnError {
             }
             Self::NotAsFitted { missing, of } => f.write_str(&not_as_fitted(missing, *of)),
             Self::Width { got, need } => {
-                write!(f, "its rows have {got} numbers, but the model was fitted on {need}")
+                let (got, need) = (plural(*got, "number"), count(*need));
+                write!(f, "its rows have {got}, but the model was fitted on {need}")
             }
             Self::SameName(name) => write!(f, "several columns are called `{}`", shown(name)),
             Self::SeveralIds(_) => f.write_str("several columns could be the id"),
@@ -415,7 +417,7 @@ pub fn some_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         names.by_ref().take(FEW).map(|name| format!("`{}`", shown(name))).collect();
     match names.count() {
         0 => first.join(", "),
-        more => format!("{}, … ({} in all)", first.join(", "), FEW + more),
+        more => format!("{}, … ({} in all)", first.join(", "), count(FEW + more)),
     }
 }
 
@@ -427,7 +429,8 @@ fn not_as_fitted(missing: &[(String, Option<String>)], of: usize) -> String {
         Some(format!("; is `{}` your `{name}`?", shown(similar)))
     });
     let hint = hint.unwrap_or_default();
-    format!("the model was fitted on {of} columns, of which {named} {is} not there{hint}")
+    let of = plural(of, "column");
+    format!("the model was fitted on {of}, of which {named} {is} not there{hint}")
 }
 
 /// The place of the column of that name; an error if more than one has it.
@@ -602,9 +605,8 @@ fn named_vector(table: &[ColumnInfo<'_>], name: &str) -> Result<VectorColumns, C
 
 /// What was taken of a table with one column per number, for a note.
 pub fn taken_note<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let count = names.len();
-    let columns = if count == 1 { "column" } else { "columns" };
-    format!("took {count} numeric {columns} as the vector: {}", some_names(names))
+    let columns = plural(names.len(), "numeric column");
+    format!("took {columns} as the vector: {}", some_names(names))
 }
 
 /// Numeric columns that a model was not fitted on, for a note.
@@ -618,7 +620,7 @@ pub fn suspicious_note(columns: &[(&str, Look)]) -> String {
     let one = |(name, look): &(&str, Look)| format!("`{}` ({look})", shown(name));
     let mut named = columns.iter().take(FEW).map(one).collect::<Vec<_>>().join(", ");
     if columns.len() > FEW {
-        named += &format!(", … ({} in all)", columns.len());
+        named += &format!(", … ({} in all)", count(columns.len()));
     }
     let rest = match columns.len() {
         1 => {
@@ -847,7 +849,7 @@ mod tests {
         assert_eq!(some_names(["a", "b"]), "`a`, `b`");
         let many: Vec<String> = (0..1000).map(|i| format!("f{i}")).collect();
         let shown = some_names(many.iter().map(String::as_str));
-        assert_eq!(shown, "`f0`, `f1`, `f2`, `f3`, `f4`, `f5`, … (1000 in all)");
+        assert_eq!(shown, "`f0`, `f1`, `f2`, `f3`, `f4`, `f5`, … (1,000 in all)");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::pools::{self, Columns};
-use crate::printer::{self, number, plural};
+use crate::printer::{self, count, number, plural};
 use crate::progress::{Talk, WRITE};
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{TableOut, before_ours};
@@ -156,8 +156,10 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// All sizes of a few clusters, the range of many.
 fn sizes(sizes: &[u32]) -> String {
     match (sizes.len(), sizes.iter().min(), sizes.iter().max()) {
-        (21.., Some(least), Some(most)) => format!("{least} to {most}"),
-        _ => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+        (21.., Some(least), Some(most)) => {
+            format!("{} to {}", count(*least as usize), count(*most as usize))
+        }
+        _ => sizes.iter().map(|&n| count(n as usize)).collect::<Vec<_>>().join(" "),
     }
 }
 

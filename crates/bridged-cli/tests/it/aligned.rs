@@ -115,3 +115,18 @@ fn rows_of_the_other_side_are_noted() {
     assert_eq!(swapped.matches("are --x and --y swapped?").count(), 2, "{swapped}");
     assert!(!said("evaluate m.bridged --x x.csv --y y.csv --by-position").contains("swapped"));
 }
+
+#[test]
+fn names_given_for_pictures_are_noted_though_they_lie_among_them() {
+    let folder = Folder::with_demo();
+    let said = |arguments: &str| folder.run(arguments).stderr;
+    let hint = "did you mean to say --reverse?";
+    assert!(said("predict m.bridged unseen-names.parquet -o out.csv").contains(hint));
+    let right = ["unseen-pictures.parquet", "unseen-names.parquet --reverse"];
+    for rows in right {
+        let stderr = said(&format!("predict m.bridged {rows} -o out.csv"));
+        assert!(!stderr.contains("did you mean"), "{stderr}");
+    }
+    let swapped = said("evaluate m.bridged --x unseen-names.parquet --y unseen-pictures.parquet");
+    assert_eq!(swapped.matches("are --x and --y swapped?").count(), 2, "{swapped}");
+}

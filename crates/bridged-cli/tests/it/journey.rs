@@ -128,7 +128,7 @@ fn every_listed_clustering_bridge_and_refinement_runs_through_the_command() {
     }
     for refine in names("refinements").into_iter().skip(1) {
         folder.ok(&format!("{FIT} --refine {refine} --alpha 0.5 --scale standardize"));
-        folder.ok("predict m.bridged x.csv -o refined.npy");
+        folder.ok("predict m.bridged x.csv -o refined.npy --force");
     }
     for uncovered in names("answers without evidence") {
         folder.ok(&format!("{FIT} --uncovered {uncovered} --scale pca:2 --pairs-apart --no-rows"));

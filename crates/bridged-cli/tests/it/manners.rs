@@ -132,6 +132,9 @@ fn every_verb_has_a_page_of_the_manual() {
         assert!(page.contains(".SH EXAMPLES\n.nf\nExamples:"), "{page}");
     }
     assert!(pages.contains("bridged.1"));
+    folder.ok("man pages");
+    folder.write("pages/bridged.1", "notes of mine");
+    folder.fails(2, "man pages", &["bridged.1", "is not a page of this manual"]);
 }
 
 /// A folder with a model and much that is wrong.
@@ -386,7 +389,7 @@ fn threads_are_no_more_than_the_cores() {
 #[test]
 fn a_slip_of_the_finger_is_understood() {
     let folder = Folder::new();
-    for (typed, meant) in [("fti", "fit"), ("predcit", "predict"), ("clsuter", "cluster")] {
+    for (typed, meant) in [("fti", "fit"), ("predcit", "predict"), ("inpsect", "inspect")] {
         folder.fails(2, typed, &[typed, &format!("similar subcommand exists: '{meant}'")]);
     }
 }

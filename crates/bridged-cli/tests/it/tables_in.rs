@@ -342,5 +342,5 @@ fn one_gap_is_one_missing_value() {
     let filled = said("cluster gap.csv -k 3 --missing mean -o l.csv");
     assert!(filled.contains("1 missing value is the mean of their column"), "{filled}");
     let dropped = said("cluster gap.csv -k 3 --missing drop -o l.csv");
-    assert!(dropped.contains("left out 1 of 60 rows: numbers are missing there"), "{dropped}");
+    assert!(dropped.contains("left out 1 of 60 rows: numbers are missing in them"), "{dropped}");
 }
