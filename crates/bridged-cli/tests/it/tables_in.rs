@@ -125,7 +125,7 @@ fn missing_numbers_are_a_choice() {
     );
     let outcome = folder.run(&format!("{fit} -o f.bridged --missing mean"));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("1 missing values are the mean"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("1 missing value is the mean"), "{}", outcome.stderr);
     // New rows are filled with the mean of the model, not of their file.
     folder.write("one.csv", "id,v0,v1,v2,v3\nn,,10,0,0\n");
     folder.fails(1, "predict f.bridged one.csv -o p.csv", &["column `v0`, row `n`", "--missing"]);
@@ -260,7 +260,7 @@ fn a_memory_limit_is_kept_and_named() {
         1,
         "cluster x.csv -k 3 -o l.csv --memory 1kB",
         &[
-            "`x.csv`, a table of 2000 rows: this needs about",
+            "`x.csv`, a table of 2,000 rows: this needs about",
             "of the limit of 1.0 kB",
             "--memory SIZE",
         ],
