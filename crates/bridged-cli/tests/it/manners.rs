@@ -153,7 +153,6 @@ fn broken() -> Folder {
     folder.write("text.parquet", "id,a\n1,2\n");
     folder.write("cut.npy", b"\x93NUMPY\x01\x00");
     folder.write("unknown.csv", "x_id,y_id\nnobody,y0\n");
-    folder.write("repeated.csv", "x_id,y_id\nx0,y0\nx0,y0\n");
     folder.write("nothing.csv", "x_id,y_id\n");
     folder.write("one.csv", "x_id\nx0\n");
     folder.write("no.bridged", "hello");
@@ -177,7 +176,6 @@ const FAILURES: &[&str] = &[
     "fit --x folder.csv --y y.csv --pairs pairs.csv -k 3 -o a.bridged",
     "fit --x x.txt --y y.csv --pairs pairs.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs unknown.csv -k 3 -o a.bridged",
-    "fit --x x.csv --y y.csv --pairs repeated.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs nothing.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs one.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs pairs.csv -k 31 -o a.bridged",
@@ -389,18 +387,9 @@ fn threads_are_no_more_than_the_cores() {
 #[test]
 fn a_slip_of_the_finger_is_understood() {
     let folder = Folder::new();
-    for (typed, meant) in [("fti", "fit"), ("predcit", "predict"), ("inpsect", "inspect")] {
+    for (typed, meant) in [("fti", "fit"), ("predcit", "predict")] {
         folder.fails(2, typed, &[typed, &format!("similar subcommand exists: '{meant}'")]);
     }
-}
-
-#[cfg(feature = "encode")]
-#[test]
-fn an_option_out_of_its_limits_is_wrong_usage() {
-    let folder = Folder::new();
-    folder.write("b.fasta", ">a\nACGTACGT\n");
-    let encode = "encode dna b.fasta --encoder kmer --k 9 -o y.parquet";
-    folder.fails(2, encode, &["`k` must be between 1 and 8, got 9"]);
 }
 
 #[test]

@@ -61,7 +61,10 @@ fn what_a_sheet_cannot_hold_is_refused_with_its_limit() {
         error
     };
     let rows = refused(Column::new("n", ColumnData::Integer(vec![None; 1_048_576])));
-    assert!(rows.contains("holds 1,048,575 rows below its header, this table has 1,048,576"), "{rows}");
+    assert!(
+        rows.contains("holds 1,048,575 rows below its header, this table has 1,048,576"),
+        "{rows}"
+    );
     let wide = refused(Column::new("v", ColumnData::Vector(Matrix::zeros(1, 16_385))));
     assert!(wide.contains("holds 16,384 columns, this table has 16,385"), "{wide}");
     let long = Some("x".repeat(32_768));
