@@ -18,15 +18,15 @@ fn fitted(folder: &Folder) {
     folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 3 -o m.bridged");
 }
 
-/// A table that is read for long: parts of a gzip file follow each other, so that five megabytes hold five gigabytes.
-fn endless(header: &str, line: &str) -> Vec<u8> {
+/// A table that is read for long: parts of a gzip file, of a megabyte each, follow each other.
+fn endless(header: &str, line: &str, parts: usize) -> Vec<u8> {
     let zip = |text: &str| {
         let mut part = GzEncoder::new(Vec::new(), Compression::default());
         part.write_all(text.as_bytes()).unwrap();
         part.finish().unwrap()
     };
     let part = zip(&line.repeat((1 << 20) / line.len()));
-    [zip(header), part.repeat(5_000)].concat()
+    [zip(header), part.repeat(parts)].concat()
 }
 
 /// Runs a verb, presses Ctrl-C after a while, and looks at how it ends.
@@ -50,8 +50,8 @@ fn stops(folder: &Folder, arguments: &str, after: Duration) {
 fn reading_a_table_is_stopped_in_every_verb() {
     let folder = Folder::new();
     fitted(&folder);
-    folder.write("long.csv.gz", endless("v0,v1,v2,v3\n", "1,2,3,4\n"));
-    folder.write("pairs.csv.gz", endless("x_id,y_id\n", "x0,y1\n"));
+    folder.write("long.csv.gz", endless("v0,v1,v2,v3\n", "1,2,3,4\n", 5_000));
+    folder.write("pairs.csv.gz", endless("x_id,y_id\n", "x0,y1\n", 5_000));
     for arguments in [
         "predict m.bridged long.csv.gz -o out.csv",
         "evaluate m.bridged --x long.csv.gz --y y.csv --by-position",
@@ -89,7 +89,7 @@ fn predicting_and_evaluating_are_stopped_at_any_time() {
 #[ignore = "slow: a gigabyte is expanded"]
 fn a_compressed_table_that_expands_without_end_is_refused() {
     let folder = Folder::new();
-    folder.write("bomb.csv.gz", endless("a,b\n", "1,2\n"));
+    folder.write("bomb.csv.gz", endless("a,b\n", "1,2\n", 1_100));
     let parts = ["bomb.csv.gz", "expands to more than 1.1 GB", "gunzip", "--memory"];
     folder.fails(1, "cluster bomb.csv.gz -k 2 -o out.csv", &parts);
 }
