@@ -169,7 +169,7 @@ fn refusals() {
     assert!(matches!(error, ClusterError::TooLarge(_)), "{error}");
     let sentence = error.to_string();
     assert!(
-        sentence.starts_with("clustering 20001 rows of 2 columns: this needs about "),
+        sentence.starts_with("clustering 20,001 rows of 2 columns: this needs about "),
         "{sentence}"
     );
     assert!(sentence.contains(" GB of memory, and "), "{sentence}");

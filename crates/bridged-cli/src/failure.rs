@@ -20,9 +20,7 @@ struct Failure {
 impl Failure {
     fn of(error: &anyhow::Error) -> Self {
         if progress::was_stopped() {
-            let kept = error.downcast_ref::<Kept>().map(Kept::to_string);
-            let message = format!("stopped; {}", kept.as_deref().unwrap_or("nothing was written"));
-            return Self { message, kind: "stopped", exit_code: 130 };
+            return Self::stopped(error.downcast_ref());
         }
         let is = |fits: fn(&(dyn std::error::Error + 'static)) -> bool| error.chain().any(fits);
         let (kind, exit_code) = if error.downcast_ref::<Usage>().is_some() {
@@ -35,6 +33,12 @@ impl Failure {
             ("failed", 1)
         };
         Self { message: sentence(error), kind, exit_code }
+    }
+
+    /// The work was stopped, and this much of it is kept.
+    fn stopped(kept: Option<&Kept>) -> Self {
+        let kept = kept.map_or("nothing was written", |Kept(kept)| kept);
+        Self { message: format!("stopped; {kept}"), kind: "stopped", exit_code: 130 }
     }
 
     fn print(&self, json: bool) {
@@ -86,8 +90,15 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(failure.exit_code)
 }
 
+/// Says that the work was stopped, and gives the exit code.
+pub fn report_stopped() -> i32 {
+    let failure = Failure::stopped(None);
+    failure.print(wants_json());
+    failure.exit_code.into()
+}
+
 /// The same for what clap has to say, which may also be a help page.
-pub fn report_usage(error: &clap::Error) -> ExitCode {
+pub fn report_usage(error: clap::Error) -> ExitCode {
     let code = ExitCode::from(error.exit_code() as u8);
     if !error.use_stderr() {
         let _ = error.print();

@@ -87,12 +87,28 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return failure::report_usage(&error),
+        Err(error) => return failure::report_usage(suggest(error)),
     };
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error),
     }
+}
+
+/// The error with the verb that is most like one that is unknown, where clap sees none.
+fn suggest(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let command = Cli::command();
+    let verbs = command.get_subcommands().map(clap::Command::get_name);
+    if let Some(verb) = bridged::columns::similar(given, verbs)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+    {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb]));
+    }
+    error
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {

@@ -1,10 +1,15 @@
 //! Where a verb may write, in the words of the command line. The rule itself is [`bridged::files::Output`]:
 //! never over an input, over a file of another kind only with --force, into a folder that is there.
 //! A verb asks before it does any work.
+//!
+//! A table is of the kind of a verb if it has the columns that this verb writes: pairs, notes or vectors under the same
+//! name are another kind. An npy file has no columns that could tell.
 
 use crate::options::usage;
 use anyhow::Result;
+use bridged::columns::ColumnKind;
 use bridged::files::{FileError, Kind, Output, Overwrite};
+use bridged_io::Layout;
 use std::path::Path;
 
 /// A model will be written there.
@@ -12,10 +17,58 @@ pub fn model(path: &Path, inputs: &[&Path], force: bool) -> Result<()> {
     check(path, bridged::MODEL_FILE, inputs, Overwrite::forced(force))
 }
 
-/// A table will be written there, in the format of its extension.
-pub fn table(path: &Path, inputs: &[&Path], force: bool) -> Result<()> {
-    bridged_io::format_of(path)?;
-    check(path, bridged_io::TABLE_FILE, inputs, Overwrite::forced(force))
+/// What `predict` writes.
+pub const PREDICTIONS: Kind = Kind {
+    name: "a table of predictions",
+    extension: None,
+    holds: |path| {
+        has_columns(path, &["cluster", "linked", "expected_error", "support", "status", "answer"])
+    },
+};
+
+/// What `inspect` writes.
+pub const LINKS: Kind = Kind {
+    name: "a table of links",
+    extension: None,
+    holds: |path| {
+        has_columns(path, &["direction", "cluster", "linked", "share", "expected_error", "status"])
+    },
+};
+
+/// What `cluster` writes: ids and numbers of clusters, and nothing else. Classes that a person wrote down are words.
+pub const LABELS: Kind = Kind {
+    name: "a table of labels",
+    extension: None,
+    holds: |path| {
+        let columns = bridged_io::peek(path).unwrap_or_default();
+        let sheet = bridged_io::known_format(path).is_some_and(|f| f.layout == Layout::Sheet);
+        matches!(&columns[..], [_, (name, kind)]
+            if name == "label" && (sheet || *kind == ColumnKind::Integer))
+    },
+};
+
+/// What `lab curate` writes.
+#[cfg(feature = "lab")]
+pub const DATA_SET: Kind = Kind {
+    name: "a data set",
+    extension: None,
+    holds: |path| has_columns(path, &["x", "y", "group"]),
+};
+
+/// Whether an existing table has columns of all these names.
+fn has_columns(path: &Path, names: &[&str]) -> bool {
+    let columns = bridged_io::peek(path).unwrap_or_default();
+    names.iter().all(|name| columns.iter().any(|(column, _)| column == name))
+}
+
+/// A table of that kind will be written there, in the format of its extension.
+pub fn table(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<()> {
+    let format = bridged_io::format_of(path).map_err(|e| usage(e.to_string()))?;
+    let overwrite = match format.layout {
+        Layout::Array if !force => Overwrite::Nothing,
+        _ => Overwrite::forced(force),
+    };
+    check(path, kind, inputs, overwrite)
 }
 
 /// A file of that kind will be written there.
@@ -55,7 +108,7 @@ pub fn results(folder: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 /// As [`check`], for a file that is added to or comes with an output: never written over if it is not ours.
-#[cfg(any(feature = "encode", feature = "lab"))]
+#[cfg(any(feature = "encode", feature = "lab", feature = "man"))]
 pub fn beside(path: &Path, kind: Kind, inputs: &[&Path]) -> Result<()> {
     Output::check(path, kind, inputs, Overwrite::SameKind).map_err(failed)?;
     Ok(())

@@ -1,9 +1,11 @@
 //! From files to pools, and from ids to rows.
 
+use crate::printer::{count, plural};
 use anyhow::{Context, Result, bail};
-use bridged::Names;
 use bridged::columns::{Fitted, shown};
+use bridged::{BridgedModel, Direction, Names, Side};
 use bridged_io::{Missing, PairsTable, Pool, ReadOptions, Select};
+use bridged_math::MatrixRef;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -24,6 +26,55 @@ pub fn read_pool(path: &Path, columns: Columns<'_>, likely: &[String]) -> Result
     let Columns { id, vector, columns, exclude, fitted, missing, read } = columns;
     let select = Select { id, vector, likely, columns, exclude, fitted, missing };
     Ok(bridged_io::read_with(path, &read)?.into_pool(select)?)
+}
+
+/// Why rows seem to belong to the other side than the one that they are read for, if they do.
+pub fn wrong_side(model: &BridgedModel, direction: Direction, pool: &Pool) -> Option<String> {
+    let (input, output) = (direction.input(), direction.output());
+    let (from, to) = (model.from(direction).names(), model.to(direction).names());
+    let all_in = |names: &Names| {
+        let known: HashSet<&str> = names.ids.iter().map(String::as_str).collect();
+        pool.ids.iter().all(|id| known.contains(id.as_str()))
+    };
+    let none_in = |names: &Names| {
+        let given: HashSet<&str> = pool.ids.iter().map(String::as_str).collect();
+        !names.ids.iter().any(|id| given.contains(id.as_str()))
+    };
+    if pool.id_name.is_some() && all_in(to) && none_in(from) {
+        return Some(format!("its ids are all ids of {output}, and none is one of {input}"));
+    }
+    let looks = model.looks_swapped(direction, pool.rows.view());
+    looks.then(|| format!("its rows look like those of {output}, not like those of {input}"))
+}
+
+/// What to know about a pool whose rows are few or equal.
+pub fn few_rows(name: &str, side: &Side, distinct: Option<usize>) -> Option<String> {
+    let (rows, distinct) = (side.len(), distinct?);
+    let same = format!(
+        "every row of {name} gets the same answer, and every prediction of {name} is that row"
+    );
+    match (rows, distinct) {
+        (1, _) => Some(format!("{name} has one row: {same}")),
+        (_, 1) => Some(format!("the {} rows of {name} are all equal: {same}", count(rows))),
+        _ if distinct <= side.k() => {
+            let (distinct, clusters) = (count(distinct), plural(distinct, "cluster"));
+            Some(format!("{name} has only {distinct} distinct rows, so it has at most {clusters}"))
+        }
+        _ => None,
+    }
+}
+
+/// How many rows of a pool differ from each other; none if they are more than the root of all.
+pub fn distinct_rows(rows: MatrixRef<'_>) -> Option<usize> {
+    let most = (rows.rows() as f64).sqrt().ceil() as usize;
+    let mut seen: HashSet<Vec<u32>> = HashSet::new();
+    for row in rows.iter_rows() {
+        seen.insert(row.iter().map(|v| (v + 0.0).to_bits()).collect()); // −0 is 0
+        if seen.len() > most {
+            return None;
+        }
+    }
+    Some(seen.len())
 }
 
 /// The pool as a model takes it.
@@ -88,8 +139,8 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
     {
         bail!("its first column holds ids of y and its second ids of x; swap the two columns");
     }
-    let mut seen = HashMap::with_capacity(rows.len());
-    let (mut of_dropped, mut of_unknown) = (0, 0);
+    let mut seen: HashSet<(u32, u32)> = pairs.iter().copied().collect();
+    let (mut of_dropped, mut of_unknown, mut again) = (0, 0, 0);
     for (i, (a, b)) in rows.iter().enumerate() {
         if x_dropped.contains(a.as_str()) || y_dropped.contains(b.as_str()) {
             of_dropped += 1;
@@ -99,12 +150,12 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
             rows.get(id).copied().with_context(|| {
                 let like: Vec<_> = named.pool.ids.iter().take(3).map(|id| shown(id)).collect();
                 format!(
-                    "pair {} names `{}`, which is not an id of {side}: `{}` has {} rows with ids \
+                    "pair {} names `{}`, which is not an id of {side}: `{}` has {} with ids \
                      like {}; --skip-unknown leaves such pairs out",
-                    i + 1,
+                    count(i + 1),
                     shown(id),
                     named.path.display(),
-                    named.pool.ids.len(),
+                    plural(named.pool.ids.len(), "row"),
                     like.join(", ")
                 )
             })
@@ -117,23 +168,23 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
             }
             (a, b) => (a?, b?),
         };
-        if let Some(first) = seen.insert(pair, i) {
-            let (a, b) = (shown(a), shown(b));
-            bail!("pair {} (`{a}`, `{b}`) is the same as pair {}; name it once", i + 1, first + 1);
+        match seen.insert(pair) {
+            true => pairs.push(pair),
+            false => again += 1,
         }
-        pairs.push(pair);
     }
-    let all = rows.len();
-    if of_dropped > 0 {
-        notes.push(format!(
-            "left out {of_dropped} of {all} pairs: they name rows in which numbers are missing"
-        ));
-    }
-    if of_unknown > 0 {
-        notes.push(format!("left out {of_unknown} of {all} pairs: they name ids that no row has"));
+    let all = plural(rows.len(), "pair");
+    for (left_out, why) in [
+        (of_dropped, "they name rows in which numbers are missing"),
+        (of_unknown, "they name ids that no row has"),
+        (again, "an earlier pair names the same rows, and counts once"),
+    ] {
+        if left_out > 0 {
+            notes.push(format!("left out {} of {all}: {why}", count(left_out)));
+        }
     }
     if pairs.is_empty() && !rows.is_empty() {
-        bail!("none of its {all} pairs names rows of x and y that are there");
+        bail!("none of its {all} names rows of x and y that are there");
     }
     if pairs.is_empty() {
         bail!("there are no pairs in it: at least one known pair is needed to link the pools");

@@ -2,6 +2,7 @@
 //! character of an id, a name or a path reach the terminal.
 
 use crate::visible::{self, is_hidden, visible};
+pub use bridged_math::words::{count, plural};
 use serde::Serialize;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use unicode_width::UnicodeWidthStr;
@@ -161,24 +162,6 @@ pub fn number(value: f64) -> String {
             format!("{value:.decimals$}")
         }
     }
-}
-
-/// A whole number with commas: 1,234,567.
-pub fn count(value: usize) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// "1 pair", "7 pairs".
-pub fn plural(n: usize, one: &str) -> String {
-    format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! On a terminal, bars. Elsewhere (a log, a job of a cluster) a line every 30 seconds that says which stage runs, how far
 //! it is and for how long it has run.
 
-use crate::failure::wants_json;
+use crate::failure::{self, wants_json};
 use crate::printer::{count, say};
 use crate::visible::visible;
-use bridged_math::{Event, Watch};
+use anyhow::Result;
+use bridged_math::cancel::cancellable;
+use bridged_math::{Event, Stage, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -23,10 +25,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Seconds between two lines where there are no bars, unless [`INTERVAL`] says otherwise.
 const LINES: f64 = 30.0;
 
+/// The stage in which files are written.
+pub const WRITE: &str = "write";
+
 /// The variable that sets these seconds.
 const INTERVAL: &str = "BRIDGED_PROGRESS_SECONDS";
 
+/// How long work that was stopped may take to its next checkpoint.
+const GRACE: Duration = Duration::from_millis(700);
+
 static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the work that runs leaves nothing behind if the process ends at once: it only reads or computes.
+static LEAVES_NOTHING: AtomicBool = AtomicBool::new(false);
 
 /// Whether Ctrl-C was pressed.
 pub fn was_stopped() -> bool {
@@ -74,10 +85,15 @@ impl Progress {
 
 impl Talk {
     pub fn new(quiet: bool) -> Self {
-        // The first Ctrl-C asks the work to stop at a clean point, the second ends the process.
+        // The first Ctrl-C asks the work to stop at a clean point, the second ends the process. Work that leaves
+        // nothing behind ends with the process if it comes to no checkpoint, as in a decoder of another crate.
         let _ = ctrlc::set_handler(|| {
             if STOPPED.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
+            }
+            std::thread::sleep(GRACE);
+            if LEAVES_NOTHING.load(Ordering::Relaxed) {
+                std::process::exit(failure::report_stopped());
             }
         });
         let interval = std::env::var(INTERVAL).ok();
@@ -143,12 +159,17 @@ impl Stages {
         Self { ticker, state }
     }
 
-    /// Runs work that reports nothing itself, as a stage of its own.
-    pub fn time<T>(&self, stage: &str, work: impl FnOnce() -> T) -> T {
-        let _ = self.on(Event::Begin { stage, total: None });
-        let done = work();
-        let _ = self.on(Event::End { stage });
-        done
+    /// Runs work that reports nothing itself, as a stage of its own; Ctrl-C ends it. A file that it writes is whole
+    /// or not there.
+    pub fn time<T, E>(&self, stage: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T>
+    where
+        E: Into<anyhow::Error>,
+    {
+        let _stage = Stage::begin(self, stage, None)?;
+        LEAVES_NOTHING.store(stage != WRITE, Ordering::Relaxed);
+        let done = cancellable(self, work);
+        LEAVES_NOTHING.store(false, Ordering::Relaxed);
+        done?.map_err(Into::into)
     }
 
     /// The stages that ended, in that order, with their seconds.
@@ -261,7 +282,7 @@ mod tests {
     #[test]
     fn stages_are_timed_in_the_order_in_which_they_end() {
         let stages = Talk { progress: Progress::Nothing, quiet: true }.watch();
-        stages.time("outer", || stages.time("inner", || ()));
+        stages.time("outer", || stages.time("inner", || anyhow::Ok(()))).unwrap();
         let names: Vec<String> = stages.seconds().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["inner", "outer"]);
     }

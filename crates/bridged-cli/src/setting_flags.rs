@@ -264,12 +264,37 @@ impl SettingFlags {
         for (side, spec) in [("x", &settings.x), ("y", &settings.y)] {
             let counts = settings.members == Members::Ladder && spec.count == Count::Auto;
             if spec.cluster.needs_k() && !counts && !self.keys.count_clusters(side) {
-                return Err(usage(format!(
-                    "how many clusters? Give --clusters K, or --{side}-clusters K"
-                )));
+                return Err(self.uncounted(side));
             }
         }
         Ok(settings)
+    }
+
+    /// The error for a side whose number of clusters is not given, though one clustering of it is asked for.
+    fn uncounted(&self, side: &str) -> anyhow::Error {
+        let named = |key: &str| match self.given.iter().find(|(given, _)| *given == key) {
+            Some((_, flag)) => format!("--{flag}"),
+            None => format!("--set {key}"),
+        };
+        let mut why: Vec<String> =
+            self.keys.that_make_one().into_iter().map(named).filter(|f| f != "--members").collect();
+        if self.preset.settings().members == Members::One {
+            why.insert(0, "--preset".to_string());
+        }
+        let count = format!("give --clusters K, or --{side}-clusters K");
+        usage(match why.as_slice() {
+            [] => format!("how many clusters? {}", count.replacen('g', "G", 1)),
+            why => {
+                let (flags, belong, them) = match why {
+                    [one] => (one.clone(), "belongs", "it"),
+                    several => (several.join(", "), "belong", "them"),
+                };
+                format!(
+                    "{flags} {belong} to a model of one clustering of each side, which needs a number of \
+                     clusters: {count}, or leave {them} out"
+                )
+            }
+        })
     }
 
     /// The error with the flag that caused it.
@@ -324,9 +349,19 @@ mod tests {
             "--set: `bridge.prior` must be between 0 and 1e6, got -5"
         );
         let count = "how many clusters? Give --clusters K, or --x-clusters K";
-        for told in [["--members", "one"], ["--preset", "paper"], ["--bridge", "majority"]] {
-            assert_eq!(error(&told), count);
+        assert_eq!(error(&["--members", "one"]), count);
+        for told in [
+            ["--preset", "paper"],
+            ["--bridge", "majority"],
+            ["--refine", "supervised"],
+            ["--alpha", "0"],
+        ] {
+            let why = "belongs to a model of one clustering of each side, which needs a number of \
+                       clusters: give --clusters K, or --x-clusters K, or leave it out";
+            assert_eq!(error(&told), format!("{} {why}", told[0]));
         }
+        let two = error(&["--bridge", "majority", "--set", "refine.ridge=2"]);
+        assert!(two.starts_with("--bridge, --set refine.ridge belong to a model"), "{two}");
         assert!(parse(&[]).is_ok(), "several members need no number");
     }
 }

@@ -13,6 +13,8 @@ use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
+use bridged::columns::ColumnKind;
+use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use bridged_math::memory;
 use std::fs::File;
@@ -36,6 +38,7 @@ pub(crate) const FORMAT: Format = Format {
     reads: true,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
+    peek,
     write,
     write_pieces: None,
 };
@@ -47,6 +50,29 @@ const BATCH: usize = 1 << 14;
 
 /// Reads an Arrow IPC file or stream.
 fn read(input: &Input<'_>) -> Result<Table, TableError> {
+    opened(input, |file, is_file| match is_file {
+        true => decode_file(file, input.path),
+        false => decode_stream(file, input.path),
+    })
+}
+
+/// The columns of an Arrow IPC file or stream.
+fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+    opened(input, |file, is_file| {
+        let file = BufReader::new(file);
+        let schema = match is_file {
+            true => FileReader::try_new(file, None)?.schema(),
+            false => StreamReader::try_new(file, None)?.schema(),
+        };
+        Ok(crate::peek_schema(&schema))
+    })
+}
+
+/// What `then` makes of a file, or of a stream, of which the sizes were checked.
+fn opened<T>(
+    input: &Input<'_>,
+    then: impl FnOnce(&File, bool) -> Result<T, ArrowError>,
+) -> Result<T, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut file = input.file;
     let mut start = [0u8; 6];
@@ -72,7 +98,7 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
             check_footer(file, input.len, &messages)?;
         }
         file.rewind()?;
-        if is_file { decode_file(file, input.path) } else { decode_stream(file, input.path) }
+        then(file, is_file)
     });
     match result {
         Ok(Ok(table)) => Ok(table),
@@ -87,6 +113,7 @@ fn decode_file(file: &File, path: &Path) -> Result<Table, ArrowError> {
     drop(all);
     let reader = FileReader::try_new(BufReader::new(file), Some(collector.wanted()))?;
     for batch in reader {
+        checkpoint();
         collector.push(&batch?)?;
     }
     Ok(collector.finish(path.to_path_buf()))
@@ -99,6 +126,7 @@ fn decode_stream(mut file: &File, path: &Path) -> Result<Table, ArrowError> {
     file.rewind()?;
     let mut reader = StreamReader::try_new(BufReader::new(file), Some(collector.wanted()))?;
     for batch in reader.by_ref() {
+        checkpoint();
         collector.push(&batch?)?;
     }
     Ok(collector.finish(path.to_path_buf()))

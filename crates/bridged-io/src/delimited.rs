@@ -11,14 +11,16 @@
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
-use crate::dialect::{Decimals, Dialect, number_with_comma};
+use crate::dialect::{self, Decimals, Dialect, number_with_comma};
 use crate::error::TableError;
-use crate::format::{Format, Layout};
+use crate::format::{Format, Layout, is_gzip};
 use crate::pairs::{PairsTable, from_cells};
-use crate::room::{Room, longest_line, require};
+use crate::room::{Room, longest_line, most_expanded, require};
 use crate::table::{Column, ColumnData, Table, Times};
 use crate::vectors::VectorBuilder;
 use arrow_schema::DataType;
+use bridged::columns::ColumnKind;
+use bridged_math::cancel::checkpoint;
 use bridged_math::memory::TooLarge;
 use csv::ByteRecord;
 use std::cell::Cell;
@@ -36,6 +38,7 @@ pub(crate) const CSV: Format = Format {
     reads: true,
     read: |input| read(input, b','),
     read_pairs: |input| read_pairs(input, b','),
+    peek: |input| peek(input, b','),
     write: |sink, table| write(sink, table, b','),
     write_pieces: None,
 };
@@ -51,6 +54,7 @@ pub(crate) const TSV: Format = Format {
     reads: true,
     read: |input| read(input, b'\t'),
     read_pairs: |input| read_pairs(input, b'\t'),
+    peek: |input| peek(input, b'\t'),
     write: |sink, table| write(sink, table, b'\t'),
     write_pieces: None,
 };
@@ -105,6 +109,28 @@ fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
     Ok(table)
 }
 
+/// The names of the columns, and what the first lines hold.
+fn peek(input: &Input<'_>, usual: u8) -> Result<Vec<(String, ColumnKind)>, TableError> {
+    let dialect = Dialect::of(input, usual)?;
+    let sample = dialect::sample(input)?;
+    let builder = &mut csv::ReaderBuilder::new();
+    let builder = builder.delimiter(dialect.separator).has_headers(false).flexible(true);
+    let mut lines =
+        builder.from_reader(sample.as_slice()).into_byte_records().map_while(Result::ok);
+    let text = |cell: &[u8]| String::from_utf8_lossy(cell).trim().to_owned();
+    let names: Vec<String> = lines.next().iter().flatten().map(text).collect();
+    let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::new(dialect.decimals)).collect();
+    for line in lines {
+        guesses.iter_mut().zip(&line).for_each(|(guess, cell)| guess.see(&text(cell)));
+    }
+    let kinds = guesses.iter().map(|guess| match guess.fill(0) {
+        Fill::Integer(_) => ColumnKind::Integer,
+        Fill::Number(..) => ColumnKind::Float,
+        _ => ColumnKind::Text,
+    });
+    Ok(names.into_iter().zip(kinds).collect())
+}
+
 /// Reads pairs of ids, spelled as in the file.
 fn read_pairs(input: &Input<'_>, usual: u8) -> Result<PairsTable, TableError> {
     let dialect = Dialect::of(input, usual)?;
@@ -128,23 +154,35 @@ fn read_cells(input: &Input<'_>, dialect: &Dialect) -> Result<Vec<Vec<String>>, 
     Ok(columns)
 }
 
-/// Ends a file whose line has no end, such as a device: an error once more bytes than that were read
-/// since the last line began.
-struct LineLimit<R> {
+/// Ends a file whose line has no end, such as a device, and one that expands without end; and ends where the
+/// work was stopped.
+struct Limited<R> {
     inner: R,
     read: u64,
+    /// The most bytes since the last line began.
     longest: u64,
+    /// The most bytes of all.
+    most: u64,
     /// Where the line began.
     began: Rc<Cell<u64>>,
-    /// Whether the limit was reached.
-    reached: Rc<Cell<bool>>,
+    /// Which limit was reached.
+    reached: Rc<Cell<Option<Reached>>>,
 }
 
-impl<R: Read> Read for LineLimit<R> {
+#[derive(Clone, Copy)]
+enum Reached {
+    Line,
+    Size,
+}
+
+impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.read.saturating_sub(self.began.get()) > self.longest {
-            self.reached.set(true);
-            return Err(io::Error::other("a line is too long"));
+        checkpoint();
+        let of_line = self.read.saturating_sub(self.began.get());
+        if of_line > self.longest || self.read > self.most {
+            let reached = if self.read > self.most { Reached::Size } else { Reached::Line };
+            self.reached.set(Some(reached));
+            return Err(io::Error::other("it is too long"));
         }
         let count = self.inner.read(buffer)?;
         self.read += count as u64;
@@ -160,12 +198,14 @@ fn records(
 ) -> Result<(), TableError> {
     let path = || input.path.to_path_buf();
     let unreadable = |source| TableError::Unreadable { path: path(), source };
-    let (began, reached) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let (began, reached) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(None)));
     let longest = longest_line();
-    let limited = LineLimit {
+    let most = if is_gzip(input.path) { most_expanded(input.len) } else { u64::MAX };
+    let limited = Limited {
         inner: input.content().map_err(unreadable)?,
         read: 0,
         longest,
+        most,
         began: Rc::clone(&began),
         reached: Rc::clone(&reached),
     };
@@ -183,10 +223,15 @@ fn records(
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            Err(_) if reached.get() => {
-                return Err(TableError::LongLine { path: path(), line, longest });
+            Err(error) => {
+                return Err(match reached.get() {
+                    Some(Reached::Line) => TableError::LongLine { path: path(), line, longest },
+                    Some(Reached::Size) => {
+                        TableError::Expands { path: path(), size: input.len, most }
+                    }
+                    None => unreadable(error.into()),
+                });
             }
-            Err(error) => return Err(unreadable(error.into())),
         }
         let line = record.position().map_or(0, csv::Position::line);
         let mut cells = Vec::with_capacity(record.len());
@@ -342,7 +387,7 @@ impl Fill {
 }
 
 /// A word that stands for no number.
-fn is_gap(cell: &str) -> bool {
+pub(crate) fn is_gap(cell: &str) -> bool {
     ["na", "n/a", "null", "none"].iter().any(|gap| cell.eq_ignore_ascii_case(gap))
 }
 
@@ -486,5 +531,20 @@ mod tests {
         assert!(parse("[null]").unwrap()[0].is_nan());
         assert_eq!(parse("[a]"), None);
         assert_eq!(parse("["), None);
+    }
+
+    #[test]
+    fn a_line_without_an_end_and_a_file_without_an_end_are_told_apart() {
+        let read = |longest, most| {
+            let reached = Rc::new(Cell::new(None));
+            let (inner, began) = (io::repeat(b'x'), Rc::new(Cell::new(0)));
+            let mut limited =
+                Limited { inner, read: 0, longest, most, began, reached: Rc::clone(&reached) };
+            let error = io::copy(&mut limited, &mut io::sink());
+            assert!(error.is_err());
+            reached.get().expect("a limit was reached")
+        };
+        assert!(matches!(read(1 << 20, u64::MAX), Reached::Line));
+        assert!(matches!(read(u64::MAX, 1 << 20), Reached::Size));
     }
 }

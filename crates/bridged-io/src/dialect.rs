@@ -56,7 +56,7 @@ impl Dialect {
 }
 
 /// The first lines of a file, whole.
-fn sample(input: &Input<'_>) -> Result<Vec<u8>, TableError> {
+pub(crate) fn sample(input: &Input<'_>) -> Result<Vec<u8>, TableError> {
     let unreadable = |source| TableError::Unreadable { path: input.path.to_path_buf(), source };
     let mut bytes = Vec::new();
     let content = input.content().map_err(unreadable)?;

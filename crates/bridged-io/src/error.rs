@@ -3,6 +3,7 @@
 
 use bridged::columns::{did_you_mean, shown};
 use bridged_math::memory::shown as shown_size;
+use bridged_math::words::{count, plural};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -135,6 +136,22 @@ pub enum TableError {
         /// The most bytes it may have.
         longest: u64,
     },
+    /// A compressed file that expands without end.
+    #[error(
+        "`{}`, a file of {}, expands to more than {}; is it a table? If it is, expand it by `gunzip` \
+         first, or give a `--memory` that it fits into",
+        path.display(),
+        shown_size(*size),
+        shown_size(*most)
+    )]
+    Expands {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        size: u64,
+        /// The most bytes that it may expand to.
+        most: u64,
+    },
     /// A table without columns.
     #[error("`{}` has no columns", path.display())]
     NoColumns {
@@ -218,6 +235,18 @@ pub enum TableError {
         /// What it holds.
         kind: String,
     },
+    /// A column of numbers in which some cells are none.
+    #[error("`{}`, column `{column}`: {detail}; {advice}", path.display(), column = shown(column))]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Which cell, and how many.
+        detail: String,
+        /// What to do.
+        advice: String,
+    },
     /// Vectors of length zero.
     #[error("`{}`, column `{column}`: the vectors have no entries", path.display(), column = shown(column))]
     NoEntries {
@@ -282,7 +311,7 @@ pub enum TableError {
         place: String,
     },
     /// Every row was left out.
-    #[error("`{}`: numbers are missing in each of the {rows} rows, so none is left", path.display())]
+    #[error("`{}`: numbers are missing in each of its {}, so none is left", path.display(), plural(*rows, "row"))]
     AllDropped {
         /// The file.
         path: PathBuf,
@@ -439,6 +468,6 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     match names.count() {
         0 if quoted.is_empty() => "none".to_owned(),
         0 => quoted.join(", "),
-        more => format!("{}, … ({} in all)", quoted.join(", "), MOST + more),
+        more => format!("{}, … ({} in all)", quoted.join(", "), count(MOST + more)),
     }
 }

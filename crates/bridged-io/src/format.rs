@@ -5,6 +5,7 @@ use crate::error::TableError;
 use crate::pairs::PairsTable;
 use crate::table::Table;
 use crate::{FORMATS, Input};
+use bridged::columns::ColumnKind;
 use std::io;
 use std::path::Path;
 
@@ -27,6 +28,8 @@ pub struct Format {
     pub reads: bool,
     pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
+    /// The columns without their cells, from the beginning or the end of a file alone.
+    pub(crate) peek: fn(&Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError>,
     pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
     /// Writes tables with the same columns one after the other, if the format can be written so.
     pub(crate) write_pieces: Option<WritePieces>,

@@ -63,7 +63,8 @@ pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;
 pub use vectors::DoubleRows;
 
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema};
+use bridged::columns::ColumnKind;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -155,6 +156,21 @@ pub fn read_pairs(path: &Path) -> Result<PairsTable, TableError> {
 /// The same with what the user says about it.
 pub fn read_pairs_with(path: &Path, options: &ReadOptions<'_>) -> Result<PairsTable, TableError> {
     open(path, options, |format, input| (format.read_pairs)(input))
+}
+
+/// The columns of a table without their cells, whatever the size of its file: what a text column holds, by its first
+/// lines. An npy file has no names, and gives no columns.
+pub fn peek(path: &Path) -> Result<Vec<(String, ColumnKind)>, TableError> {
+    let options = ReadOptions::default();
+    match known_format(path) {
+        Some(format) if !format.reads => {
+            let unreadable = |source| TableError::Unreadable { path: path.to_path_buf(), source };
+            let file = File::open(path).map_err(unreadable)?;
+            let len = file.metadata().map_err(unreadable)?.len();
+            (format.peek)(&Input { path, file: &file, len, options: &options })
+        }
+        _ => open(path, &options, |format, input| (format.peek)(input)),
+    }
 }
 
 /// Writes a table, whole or not at all. The extension tells the format.
@@ -263,6 +279,15 @@ fn open<T>(
     }
     io::Seek::rewind(&mut file).map_err(unreadable)?;
     then(format, &Input { path, file: &file, len: metadata.len(), options })
+}
+
+/// The names of the fields, and which hold whole numbers.
+pub(crate) fn peek_schema(schema: &Schema) -> Vec<(String, ColumnKind)> {
+    let kind = |kind: &arrow_schema::DataType| match kind {
+        kind if kind.is_integer() => ColumnKind::Integer,
+        kind => ColumnKind::Other(kind.to_string()),
+    };
+    schema.fields().iter().map(|f| (f.name().clone(), kind(f.data_type()))).collect()
 }
 
 fn looks_like_text(head: &[u8]) -> bool {

@@ -14,6 +14,7 @@ use crate::room::require;
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::DoubleRows;
 use bridged_math::Matrix;
+use bridged_math::cancel::checkpoint;
 use half::f16;
 use std::io::{BufReader, Read};
 
@@ -30,6 +31,7 @@ pub(crate) const FORMAT: Format = Format {
     reads: true,
     read,
     read_pairs,
+    peek: |_| Ok(Vec::new()),
     write,
     write_pieces: None,
 };
@@ -139,6 +141,7 @@ fn load<T: Copy + Default>(
     let mut buffer = vec![0u8; size * (1 << 14)];
     let mut done = 0;
     while done < total {
+        checkpoint();
         let count = (total - done).min(1 << 14);
         let bytes = &mut buffer[..count * size];
         reader.read_exact(bytes).map_err(|e| e.to_string())?;

@@ -17,6 +17,8 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
+use bridged::columns::ColumnKind;
+use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use std::collections::HashSet;
 use std::fs::File;
@@ -35,6 +37,7 @@ pub(crate) const FORMAT: Format = Format {
     reads: true,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
+    peek,
     write,
     write_pieces: Some(write_pieces),
 };
@@ -47,6 +50,23 @@ const ROW_GROUP_BYTES: usize = 128 << 20;
 
 /// Reads a Parquet file.
 fn read(input: &Input<'_>) -> Result<Table, TableError> {
+    opened(input, |file| decode(file, input))
+}
+
+/// The columns of a Parquet file.
+fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+    opened(input, |file| {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file);
+        let builder = builder.map_err(|e| input.damaged(NAME, e.to_string()))?;
+        Ok(crate::peek_schema(builder.schema()))
+    })
+}
+
+/// What `then` makes of a file with a beginning and an end.
+fn opened<T>(
+    input: &Input<'_>,
+    then: impl FnOnce(File) -> Result<T, TableError>,
+) -> Result<T, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut ends = [[0u8; 4]; 2];
     let mut file = input.file;
@@ -62,7 +82,7 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
     }
     let file = file.try_clone();
     let file = file.map_err(|source| TableError::Unreadable { path: input.path.into(), source })?;
-    match quietly(|| decode(file, input)) {
+    match quietly(|| then(file)) {
         Ok(decoded) => decoded,
         Err(panic) => Err(damaged(panic)),
     }
@@ -79,6 +99,7 @@ fn decode(file: File, input: &Input<'_>) -> Result<Table, TableError> {
     let mask = ProjectionMask::roots(builder.parquet_schema(), collector.wanted());
     let batches = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(damaged)?;
     for batch in batches {
+        checkpoint();
         let batch = batch.map_err(|e| damaged(e.into()))?;
         collector.push(&batch).map_err(|e| input.not_collected(NAME, e))?;
     }

@@ -2,7 +2,10 @@
 //!
 //! Which column is which, [`bridged::columns`] decides. Ids are compared as texts: 12, 12.0 and "12" are one id.
 
+use crate::delimited::is_gap;
+use crate::dialect::number_with_comma;
 use crate::error::{TableError, list};
+use crate::format::{Layout, known_format};
 use crate::table::{Column, ColumnData, Table, TextCells, render_number};
 use crate::vectors::DoubleRows;
 use bridged::columns::{
@@ -11,6 +14,7 @@ use bridged::columns::{
 pub use bridged::columns::{Missing, ROW_NUMBER};
 use bridged::offset::{ColumnSums, Offset};
 use bridged::range::check_largest;
+use bridged_math::words::{count, plural};
 use bridged_math::{Matrix, memory};
 use std::collections::HashMap;
 
@@ -72,6 +76,80 @@ impl Pool {
     }
 }
 
+/// A column of texts of which this share are numbers is a measurement with bad cells.
+const SURELY_NUMERIC: f64 = 0.9;
+/// One of which this share are may be one.
+const PERHAPS_NUMERIC: f64 = 0.5;
+/// Columns that a note names.
+const NAMED: usize = 6;
+
+/// What somebody needs who is told of a cell that is no number.
+#[derive(Clone, Copy)]
+enum Need {
+    /// The cell: the column is that of a model, or was named.
+    Cell,
+    /// The column, or none.
+    Column,
+}
+
+/// A column of texts some of which are numbers, all with a decimal point or all with a decimal comma.
+struct Mixed {
+    /// The cells that are not empty.
+    cells: usize,
+    /// Those that are no numbers.
+    odd: usize,
+    /// The first of those, or the first of all.
+    row: usize,
+    cell: String,
+}
+
+impl Mixed {
+    fn of(cells: &[Option<String>]) -> Option<Self> {
+        let with_point = |cell: &str| cell.parse::<f64>().is_ok();
+        let with_comma = |cell: &str| number_with_comma(cell).is_some();
+        let (point, comma) = (Self::by(cells, with_point)?, Self::by(cells, with_comma)?);
+        let best = if comma.odd < point.odd { comma } else { point };
+        (best.odd < best.cells).then_some(best)
+    }
+
+    fn by(cells: &[Option<String>], is_number: impl Fn(&str) -> bool) -> Option<Self> {
+        let texts =
+            cells.iter().enumerate().filter_map(|(row, cell)| Some((row, cell.as_ref()?.trim())));
+        let mut texts = texts.filter(|(_, cell)| !cell.is_empty() && !is_gap(cell)).peekable();
+        let (mut row, mut cell) = *texts.peek()?;
+        let (mut all, mut odd) = (0, 0);
+        for (at, text) in texts {
+            all += 1;
+            if !is_number(text) {
+                odd += 1;
+                if odd == 1 {
+                    (row, cell) = (at, text);
+                }
+            }
+        }
+        Some(Self { cells: all, odd, row, cell: cell.to_owned() })
+    }
+
+    /// The share of numbers.
+    fn share(&self) -> f64 {
+        (self.cells - self.odd) as f64 / self.cells as f64
+    }
+
+    /// What is wrong with the column, and where.
+    fn sentence(&self, ids: &[String]) -> String {
+        let Self { cells, odd, row, cell } = self;
+        let (id, cell) = (columns::shown(&ids[*row]), columns::shown(cell));
+        let (cells, count) = (count(*cells), count(*odd));
+        match odd {
+            0 => format!("its numbers are written as `{cell}` in row `{id}`"),
+            1 => format!("1 of {cells} cells is no number: `{cell}` in row `{id}`"),
+            _ => format!(
+                "{count} of {cells} cells are no numbers, the first is `{cell}` in row `{id}`"
+            ),
+        }
+    }
+}
+
 /// The vectors of a table before they are rows.
 enum Vectors<'a> {
     Singles(Matrix),
@@ -88,7 +166,11 @@ impl Table {
         // Bad ids are told before a choice among vectors is asked for.
         let id = columns::chosen_id(&self.infos(), &wanted).map_err(|e| self.column_error(e))?;
         let mut ids = self.ids_of(id)?;
-        let chosen = Columns::choose(&self.infos(), wanted).map_err(|e| self.column_error(e))?;
+        let left_out = self.check_passed_over(&wanted, &ids)?;
+        let chosen = Columns::choose(&self.infos(), wanted).map_err(|e| match e {
+            ColumnError::NotAVector(at) => self.not_a_vector(at, &ids),
+            e => self.column_error(e),
+        })?;
         let Columns { vector, carried, unknown, .. } = chosen;
         let id_name = id.map(|at| self.columns[at].name.clone());
         let used = vector.places().to_vec();
@@ -103,6 +185,7 @@ impl Table {
                 notes.push(columns::suspicious_note(&odd));
             }
         }
+        notes.extend(left_out);
         if !unknown.is_empty() {
             let names = unknown.iter().map(|&at| self.columns[at].name.as_str());
             notes.push(columns::unknown_note(names));
@@ -146,7 +229,9 @@ impl Table {
                     place: place(at),
                 })?;
                 if filled > 0 {
-                    notes.push(format!("{filled} missing values are the mean of their column"));
+                    let (values, are) =
+                        (plural(filled, "missing value"), if filled == 1 { "is" } else { "are" });
+                    notes.push(format!("{values} {are} the mean of their column"));
                 }
             }
             Missing::Drop => {
@@ -157,8 +242,8 @@ impl Table {
                     return Err(TableError::AllDropped { path: self.source, rows: left.len() });
                 }
                 if !left.is_empty() {
-                    let (out, of) = (left.len(), rows.rows());
-                    notes.push(format!("left out {out} of {of} rows: numbers are missing in them"));
+                    let (out, of) = (count(left.len()), plural(rows.rows(), "row"));
+                    notes.push(format!("left out {out} of {of}: numbers are missing in them"));
                     dropped = left.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
                     ids = kept.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
                     rows = rows.view().select(kept.iter().copied());
@@ -180,6 +265,66 @@ impl Table {
         let carried = carried.into_iter().filter_map(|at| columns[at].take()).collect();
         let id_column = id.and_then(|at| columns[at].take());
         Ok(Pool { rows, ids, carried, vector_names, id_name, id_column, offset, dropped, notes })
+    }
+
+    /// Refuses a column of a text file that is left out of the vector because of a few cells; gives a note about
+    /// those of which many cells are numbers.
+    fn check_passed_over(
+        &self,
+        wanted: &Wanted<'_>,
+        ids: &[String],
+    ) -> Result<Option<String>, TableError> {
+        // Elsewhere the file says what is a text.
+        if known_format(&self.source).is_none_or(|format| format.layout != Layout::Text) {
+            return Ok(None);
+        }
+        let texts = columns::passed_over(&self.infos(), wanted);
+        let mut named = Vec::new();
+        for at in texts.map_err(|e| self.column_error(e))? {
+            let Some(mixed) = self.mixed(at) else { continue };
+            if mixed.share() >= SURELY_NUMERIC {
+                return Err(self.not_numbers(at, &mixed, ids, Need::Column));
+            }
+            if mixed.share() >= PERHAPS_NUMERIC {
+                let (name, odd) = (columns::shown(&self.columns[at].name), mixed.sentence(ids));
+                named.push(format!("`{name}` ({odd})"));
+            }
+        }
+        let all = named.len();
+        named.truncate(NAMED);
+        let more = if all > NAMED { format!(", … ({all} in all)") } else { String::new() };
+        Ok((all > 0).then(|| format!("left out of the vector: {}{more}", named.join(", "))))
+    }
+
+    /// The error for a column that was asked for and holds no numbers.
+    fn not_a_vector(&self, at: usize, ids: &[String]) -> TableError {
+        match self.mixed(at).filter(|mixed| mixed.share() >= PERHAPS_NUMERIC) {
+            Some(mixed) => self.not_numbers(at, &mixed, ids, Need::Cell),
+            None => self.column_error(ColumnError::NotAVector(at)),
+        }
+    }
+
+    fn not_numbers(&self, at: usize, mixed: &Mixed, ids: &[String], need: Need) -> TableError {
+        let repair = "correct the file, or empty such cells and say what to do there with \
+                      `--missing drop` or `--missing mean`";
+        let advice = match (mixed.odd, need) {
+            (0, _) => "if that is a decimal comma, say `--decimal ,`".to_owned(),
+            (_, Need::Cell) => repair.to_owned(),
+            (_, Need::Column) => format!(
+                "{repair}; if the column is no measurement, leave it out with `--exclude` \
+                 (`--x-exclude`, `--y-exclude`)"
+            ),
+        };
+        let (path, column) = (self.source.clone(), self.columns[at].name.clone());
+        TableError::NotNumbers { path, column, detail: mixed.sentence(ids), advice }
+    }
+
+    /// How many cells of a column of texts are numbers; none if no cell is, or it is no column of texts.
+    fn mixed(&self, at: usize) -> Option<Mixed> {
+        match &self.columns[at].data {
+            ColumnData::Text(cells) => Mixed::of(cells),
+            _ => None,
+        }
     }
 
     /// Why a numeric column does not look like a measurement, with its name.
@@ -210,7 +355,8 @@ impl Table {
     /// The ids in that column, all different; the numbers of the rows if there is none.
     fn ids_of(&self, column: Option<usize>) -> Result<Vec<String>, TableError> {
         // A file can claim many rows that take no room in it.
-        let what = format!("`{}`, the ids of {} rows", self.source.display(), self.rows());
+        let what =
+            format!("`{}`, the ids of {}", self.source.display(), plural(self.rows(), "row"));
         memory::require(what, self.rows() as u64 * 32).map_err(TableError::TooLarge)?;
         let Some(at) = column else {
             return Ok((0..self.rows()).map(|i| i.to_string()).collect());

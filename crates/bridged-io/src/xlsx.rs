@@ -12,9 +12,13 @@ use crate::format::{Format, Layout};
 use crate::pairs::PairsTable;
 use crate::table::{Column, ColumnData, Table, Times};
 use arrow_schema::DataType;
+use bridged::columns::ColumnKind;
+use bridged_math::words::count;
 use rust_xlsxwriter::{
     DocProperties, ExcelDateTime, Format as Style, Workbook, Worksheet, XlsxError,
 };
+use std::io::Read;
+use zip::ZipArchive;
 
 const NAME: &str = "Excel";
 
@@ -29,6 +33,7 @@ pub(crate) const FORMAT: Format = Format {
     reads: false,
     read,
     read_pairs,
+    peek,
     write,
     write_pieces: None,
 };
@@ -38,6 +43,9 @@ const ROWS: usize = 1_048_576;
 
 /// Columns of a sheet.
 const COLUMNS: usize = 16_384;
+
+/// As much of a sheet as is looked at for its header.
+const HEADER: u64 = 1 << 20;
 
 /// Characters of a cell, counted as UTF-16 does.
 const CHARACTERS: usize = 32_767;
@@ -57,6 +65,25 @@ fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
     Err(unread(input))
 }
 
+/// The header of a workbook as [`write`] makes it. Excel itself keeps texts elsewhere, so a workbook that somebody has
+/// saved in it gives no columns.
+fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut archive = ZipArchive::new(input.file).map_err(|e| damaged(e.to_string()))?;
+    let sheet = archive.by_name("xl/worksheets/sheet1.xml").map_err(|e| damaged(e.to_string()))?;
+    let mut bytes = Vec::new();
+    sheet.take(HEADER).read_to_end(&mut bytes).map_err(|e| damaged(e.to_string()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let row = text.split_once("<row ").and_then(|(_, rest)| rest.split_once("</row>"));
+    let cells = row.map_or("", |(cells, _)| cells).split("<is><t").skip(1);
+    let name = |cell: &str| {
+        let name = cell.split_once('>')?.1.split_once("</t>")?.0;
+        let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+        Some(plain.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from, to)))
+    };
+    Ok(cells.filter_map(name).map(|name| (name, ColumnKind::Text)).collect())
+}
+
 fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
     let header = table.flat_names();
     check(table, &header)?;
@@ -72,13 +99,16 @@ fn check(table: &Table, header: &[String]) -> Result<(), WriteError> {
     let (rows, columns) = (table.rows(), header.len());
     if rows >= ROWS {
         return refuse(format!(
-            "a sheet of Excel holds {} rows below its header, this table has {rows}",
-            ROWS - 1
+            "a sheet of Excel holds {} rows below its header, this table has {}",
+            count(ROWS - 1),
+            count(rows)
         ));
     }
     if columns > COLUMNS {
         return refuse(format!(
-            "a sheet of Excel holds {COLUMNS} columns, this table has {columns}"
+            "a sheet of Excel holds {} columns, this table has {}",
+            count(COLUMNS),
+            count(columns)
         ));
     }
     let long = |text: &str| text.len() > CHARACTERS && text.encode_utf16().count() > CHARACTERS;

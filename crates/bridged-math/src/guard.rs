@@ -8,9 +8,10 @@
 //! the line of source that panicked: the fuzz targets end with an error if one of them is [ours](Swallowed::is_ours),
 //! and list the others.
 
+use crate::watch::Cancelled;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
 thread_local! {
@@ -72,6 +73,9 @@ pub fn quietly<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     let result = catch_unwind(AssertUnwindSafe(decode));
     QUIET.set(before);
     result.map_err(|panic| {
+        if panic.is::<Cancelled>() {
+            resume_unwind(panic); // not a failure: the work around it was stopped
+        }
         let text = (panic.downcast_ref::<&str>().copied())
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let message = text.unwrap_or("it gave no reason");

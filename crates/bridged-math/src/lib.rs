@@ -19,6 +19,7 @@
 //! | [`simd`] | kernels compiled for the instructions of the processor |
 //! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
 //! | [`watch`] | progress and cancellation in one |
+//! | [`words`] | numbers in sentences |
 
 pub mod assignment;
 pub mod cancel;
@@ -34,6 +35,7 @@ pub mod seed;
 pub mod simd;
 pub mod transport;
 pub mod watch;
+pub mod words;
 
 pub use matrix::{Matrix, MatrixRef, ShapeError};
 pub use seed::Seed;

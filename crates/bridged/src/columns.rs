@@ -38,6 +38,7 @@
 //! ```
 
 use crate::offset::Offset;
+use bridged_math::words::{count, plural};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -253,7 +254,8 @@ impl fmt::Display for ColumnError {
             }
             Self::NotAsFitted { missing, of } => f.write_str(&not_as_fitted(missing, *of)),
             Self::Width { got, need } => {
-                write!(f, "its rows have {got} numbers, but the model was fitted on {need}")
+                let (got, need) = (plural(*got, "number"), count(*need));
+                write!(f, "its rows have {got}, but the model was fitted on {need}")
             }
             Self::SameName(name) => write!(f, "several columns are called `{}`", shown(name)),
             Self::SeveralIds(_) => f.write_str("several columns could be the id"),
@@ -289,6 +291,24 @@ impl Columns {
             .collect();
         Ok(Self { id, vector, carried, unknown })
     }
+}
+
+/// Columns of texts that would belong to the vector if they held numbers: none where the vector is a list, is named, or
+/// is that of a model. Of a file whose types are guessed from its cells, such a column may be one with a bad cell.
+pub fn passed_over(
+    table: &[ColumnInfo<'_>],
+    wanted: &Wanted<'_>,
+) -> Result<Vec<usize>, ColumnError> {
+    let of_model = wanted.fitted.is_some_and(|f| f.names_entries()) && wanted.columns.is_empty();
+    if wanted.vector.is_some() || of_model {
+        return Ok(Vec::new());
+    }
+    let (id, allowed) = (chosen_id(table, wanted)?, allowed(table, wanted)?);
+    let candidates = || (0..table.len()).filter(|at| Some(*at) != id && allowed[*at]);
+    if candidates().any(|at| table[at].kind.is_list()) {
+        return Ok(Vec::new());
+    }
+    Ok(candidates().filter(|&at| table[at].kind == ColumnKind::Text).collect())
 }
 
 /// The id column: the one given, the model's if it is there, or the one that its name tells.
@@ -365,7 +385,13 @@ pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     };
     let wanted = plain(name);
     let like = known.filter(|k| !k.is_empty() && k.len() <= 200 && *k != name);
-    let like = like.map(|k| (strsim::jaro_winkler(&plain(k), &wanted), k));
+    let score = |k: &str| {
+        let k = plain(k);
+        // One slip of a finger, as in `fti`, weighs much in a short name.
+        let slip = wanted.len() > 2 && strsim::osa_distance(&k, &wanted) == 1;
+        strsim::jaro_winkler(&k, &wanted).max(if slip { 0.9 } else { 0.0 })
+    };
+    let like = like.map(|k| (score(k), k));
     let best = like.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
     best.map(|(_, k)| k.to_owned())
 }
@@ -391,7 +417,7 @@ pub fn some_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         names.by_ref().take(FEW).map(|name| format!("`{}`", shown(name))).collect();
     match names.count() {
         0 => first.join(", "),
-        more => format!("{}, … ({} in all)", first.join(", "), FEW + more),
+        more => format!("{}, … ({} in all)", first.join(", "), count(FEW + more)),
     }
 }
 
@@ -403,7 +429,8 @@ fn not_as_fitted(missing: &[(String, Option<String>)], of: usize) -> String {
         Some(format!("; is `{}` your `{name}`?", shown(similar)))
     });
     let hint = hint.unwrap_or_default();
-    format!("the model was fitted on {of} columns, of which {named} {is} not there{hint}")
+    let of = plural(of, "column");
+    format!("the model was fitted on {of}, of which {named} {is} not there{hint}")
 }
 
 /// The place of the column of that name; an error if more than one has it.
@@ -578,9 +605,8 @@ fn named_vector(table: &[ColumnInfo<'_>], name: &str) -> Result<VectorColumns, C
 
 /// What was taken of a table with one column per number, for a note.
 pub fn taken_note<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let count = names.len();
-    let columns = if count == 1 { "column" } else { "columns" };
-    format!("took {count} numeric {columns} as the vector: {}", some_names(names))
+    let columns = plural(names.len(), "numeric column");
+    format!("took {columns} as the vector: {}", some_names(names))
 }
 
 /// Numeric columns that a model was not fitted on, for a note.
@@ -594,7 +620,7 @@ pub fn suspicious_note(columns: &[(&str, Look)]) -> String {
     let one = |(name, look): &(&str, Look)| format!("`{}` ({look})", shown(name));
     let mut named = columns.iter().take(FEW).map(one).collect::<Vec<_>>().join(", ");
     if columns.len() > FEW {
-        named += &format!(", … ({} in all)", columns.len());
+        named += &format!(", … ({} in all)", count(columns.len()));
     }
     let rest = match columns.len() {
         1 => {
@@ -823,7 +849,7 @@ mod tests {
         assert_eq!(some_names(["a", "b"]), "`a`, `b`");
         let many: Vec<String> = (0..1000).map(|i| format!("f{i}")).collect();
         let shown = some_names(many.iter().map(String::as_str));
-        assert_eq!(shown, "`f0`, `f1`, `f2`, `f3`, `f4`, `f5`, … (1000 in all)");
+        assert_eq!(shown, "`f0`, `f1`, `f2`, `f3`, `f4`, `f5`, … (1,000 in all)");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::pools::{self, Columns};
-use crate::printer::{self, number, plural};
-use crate::progress::Talk;
+use crate::printer::{self, count, number, plural};
+use crate::progress::{Talk, WRITE};
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{TableOut, before_ours};
 use anyhow::{Context, Result};
@@ -24,7 +24,7 @@ pub struct Args {
     /// Where the labels go: a table of id and label
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file of any kind; an input is never written over
+    /// Write over any file, not only over one that this command has made; never over an input
     #[arg(long)]
     force: bool,
     /// The algorithm; `bridged list` shows all
@@ -76,7 +76,7 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
-    outputs::table(&args.output, &[&args.rows], args.force)?;
+    outputs::table(&args.output, outputs::LABELS, &[&args.rows], args.force)?;
     let stages = talk.watch();
     let columns = Columns {
         id: args.id.as_deref(),
@@ -106,7 +106,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if bridged_io::format_of(&args.output)?.layout != Layout::Array {
         columns = before_ours(vec![pool.take_ids()], columns, talk);
     }
-    stages.time("write", || args.out.write(&args.output, columns))?;
+    stages.time(WRITE, || args.out.write(&args.output, columns))?;
 
     let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
     let mut out = printer::out();
@@ -156,8 +156,10 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// All sizes of a few clusters, the range of many.
 fn sizes(sizes: &[u32]) -> String {
     match (sizes.len(), sizes.iter().min(), sizes.iter().max()) {
-        (21.., Some(least), Some(most)) => format!("{least} to {most}"),
-        _ => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+        (21.., Some(least), Some(most)) => {
+            format!("{} to {}", count(*least as usize), count(*most as usize))
+        }
+        _ => sizes.iter().map(|&n| count(n as usize)).collect::<Vec<_>>().join(" "),
     }
 }
 

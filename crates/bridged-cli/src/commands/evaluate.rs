@@ -7,7 +7,7 @@ use crate::progress::Talk;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::{Context, Result, bail};
 use bridged::align::Alignment;
-use bridged::{BridgedModel, ByMetric, Evaluation, Scores, ValueScores};
+use bridged::{BridgedModel, ByMetric, Direction, Evaluation, Scores, ValueScores};
 use bridged_io::{Pool, TextCells};
 use serde_json::json;
 use std::collections::HashMap;
@@ -83,6 +83,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     })?;
     let mut notes = talk.notes(&args.x, &x.notes);
     notes.extend(talk.notes(&args.y, &y.notes));
+    for (direction, path, pool) in
+        [(Direction::Forward, &args.x, &x), (Direction::Reverse, &args.y, &y)]
+    {
+        if let Some(why) = pools::wrong_side(&model, direction, pool) {
+            notes.extend(talk.notes(path, &[format!("{why}; are --x and --y swapped?")]));
+        }
+    }
     let aligned = align(args, &x, &y, talk, &mut notes)?;
     let classes =
         args.labels.as_ref().map(|labels| classes(labels, &x, &y, &aligned)).transpose()?;
@@ -196,7 +203,8 @@ fn classes(labels: &str, x: &Pool, y: &Pool, aligned: &Aligned) -> Result<Vec<u3
             let texts = read_classes(Path::new(labels))?;
             let of_x = texts.len() == x.rows.rows();
             if !of_x && texts.len() != y.rows.rows() {
-                bail!("--labels {labels}: {} classes for {} rows", texts.len(), x.rows.rows());
+                let (classes, rows) = (count(texts.len()), plural(x.rows.rows(), "row"));
+                bail!("--labels {labels}: {classes} classes for {rows}");
             }
             (texts, of_x)
         }
@@ -245,7 +253,7 @@ pub fn print(scores: &Evaluation, out: &mut dyn Write) -> Result<()> {
     let columns: Vec<&str> = columns.chain(["MSE of the mean", "of the paired mean"]).collect();
     let mut grid = Grid::new(&aligned(&columns));
     let mut row = |name: &str, s: &Scores| {
-        let mut cells = vec![name.to_string(), s.answered.to_string()];
+        let mut cells = vec![name.to_string(), count(s.answered)];
         cells.extend(s.model.metrics.iter().map(|(_, value)| or_dash(value)));
         cells.push(mse(&s.pool_mean));
         cells.push(s.paired_mean.as_ref().map_or("–".to_string(), mse));

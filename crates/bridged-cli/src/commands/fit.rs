@@ -4,7 +4,7 @@ use crate::bridge_view::{self, Show};
 use crate::outputs;
 use crate::pools::{self, Columns, Named, Unknown};
 use crate::printer::{self, count, plural};
-use crate::progress::Talk;
+use crate::progress::{Talk, WRITE};
 use crate::setting_flags::SettingFlags;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::Result;
@@ -106,9 +106,15 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let mut notes = talk.notes(&args.x, &x.notes);
     notes.extend(talk.notes(&args.y, &y.notes));
     notes.extend(talk.notes(&args.pairs, &pairs.notes));
+    let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
     let (x, y) = (pools::into_pool(x), pools::into_pool(y));
     let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
-    stages.time("write", || match args.force {
+    for (name, path, side, distinct) in
+        [("x", &args.x, model.x(), distinct[0]), ("y", &args.y, model.y(), distinct[1])]
+    {
+        notes.extend(talk.notes(path, pools::few_rows(name, side, distinct).as_slice()));
+    }
+    stages.time(WRITE, || match args.force {
         true => model.save_over(&args.output),
         false => model.save(&args.output),
     })?;
@@ -133,9 +139,9 @@ fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
     let settings = model.settings();
     for (name, side, spec) in [("x", model.x(), &settings.x), ("y", model.y(), &settings.y)] {
         let rows = plural(side.len(), "row");
-        let (columns, k) = (count(side.cols()), side.k());
+        let (columns, clusters) = (count(side.cols()), plural(side.k(), "cluster"));
         let method = spec.cluster.name();
-        writeln!(out, "{name}  {rows} × {columns}, {k} clusters by {method}")?;
+        writeln!(out, "{name}  {rows} × {columns}, {clusters} by {method}")?;
     }
     writeln!(out)?;
     bridge_view::print(model, Direction::Forward, Show::default(), out)?;

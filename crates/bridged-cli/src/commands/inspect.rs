@@ -1,9 +1,9 @@
 //! `bridged inspect`: the bridge of a model as a table, as a file or as JSON.
 
 use crate::bridge_view::{self, Show};
-use crate::progress::Talk;
+use crate::progress::{Talk, WRITE};
 use crate::table_out::TableOut;
-use crate::{links_table, printer};
+use crate::{links_table, outputs, printer};
 use anyhow::Result;
 use bridged::{BridgedModel, Direction};
 use std::io::Write;
@@ -25,36 +25,53 @@ pub struct Args {
     /// Write the links to a table instead, one row per link; the extension tells the format
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
+    /// Write over any file, not only over one that this command has made; never over an input
+    #[arg(long, requires = "output")]
+    force: bool,
     #[command(flatten)]
     out: TableOut,
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    let model = BridgedModel::load(&args.model)?;
+    if let Some(output) = &args.output {
+        outputs::table(output, outputs::LINKS, &[&args.model], args.force)?;
+    }
+    let stages = talk.watch();
+    let model = stages.time("read model", || BridgedModel::load(&args.model))?;
     let show = Show { x: args.show_x.as_deref(), y: args.show_y.as_deref() };
     show.check(&model)?;
     let mut out = printer::out();
     if args.json {
-        printer::print_json(&model.describe(), &mut out)?;
+        let description = stages.time("describe", || anyhow::Ok(model.describe()))?;
+        printer::print_json(&description, &mut out)?;
         return Ok(());
     }
     if let Some(output) = &args.output {
-        args.out.write(output, links_table::columns(&model, show)?)?;
+        let columns = stages.time("links", || links_table::columns(&model, show))?;
+        stages.time(WRITE, || args.out.write(output, columns))?;
         if !talk.quiet {
             writeln!(out, "wrote {}", output.display())?;
         }
         return Ok(());
     }
+    // Rows are read from the model when they are first shown, and may be damaged: nothing is printed before.
+    let view = stages.time("links", || view(&model, show))?;
+    Ok(out.write_all(&view)?)
+}
+
+/// The bridge as it is printed.
+fn view(model: &BridgedModel, show: Show<'_>) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
     for direction in [Direction::Forward, Direction::Reverse] {
-        bridge_view::print(&model, direction, show, &mut out)?;
+        bridge_view::print(model, direction, show, &mut out)?;
         writeln!(out)?;
     }
-    bridge_view::print_shown(&model, show, &mut out)?;
-    bridge_view::print_members(&model, &mut out)?;
-    bridge_view::print_checks(&model, &mut out)?;
+    bridge_view::print_shown(model, show, &mut out)?;
+    bridge_view::print_members(model, &mut out)?;
+    bridge_view::print_checks(model, &mut out)?;
     writeln!(out)?;
-    bridge_view::print_verdict(&model, &mut out)?;
-    bridge_view::print_contradictions(&model, show, &mut out)?;
-    bridge_view::print_warnings(&model, &mut out)?;
-    Ok(())
+    bridge_view::print_verdict(model, &mut out)?;
+    bridge_view::print_contradictions(model, show, &mut out)?;
+    bridge_view::print_warnings(model, &mut out)?;
+    Ok(out)
 }

@@ -1,7 +1,8 @@
 //! `bridged man`: the manual as pages for `man`.
 
-use crate::printer;
+use crate::{outputs, printer};
 use anyhow::{Context, Result};
+use bridged::files::Kind;
 use clap_mangen::Man;
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,6 +14,16 @@ pub struct Args {
     folder: Option<PathBuf>,
 }
 
+/// What is written, known by its title.
+const PAGE: Kind = Kind {
+    name: "a page of this manual",
+    extension: None,
+    holds: |path| {
+        std::fs::read_to_string(path)
+            .is_ok_and(|page| page.to_lowercase().contains("\n.th bridged"))
+    },
+};
+
 pub fn run(args: &Args, command: clap::Command) -> Result<()> {
     let Some(folder) = &args.folder else {
         return Ok(std::io::stdout().write_all(render(Man::new(command))?.as_bytes())?);
@@ -20,6 +31,9 @@ pub fn run(args: &Args, command: clap::Command) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("`{}`", folder.display()))?;
     let mut pages = Vec::new();
     collect(command, "", &mut pages);
+    for (name, _) in &pages {
+        outputs::beside(&folder.join(format!("{name}.1")), PAGE, &[])?;
+    }
     for (name, command) in &pages {
         let page = render(Man::new(command.clone()).title(name.to_uppercase()))?;
         let path = folder.join(format!("{name}.1"));

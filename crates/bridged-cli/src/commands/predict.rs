@@ -3,8 +3,8 @@
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::pools::{self, Columns};
-use crate::printer::{self, plural};
-use crate::progress::Talk;
+use crate::printer::{self, count, plural};
+use crate::progress::{Talk, WRITE};
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{Carried, TableOut, before_ours};
 use anyhow::{Result, anyhow};
@@ -25,13 +25,13 @@ pub struct Args {
     /// Where the predictions go; the extension tells the format
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file of any kind; an input is never written over
+    /// Write over any file, not only over one that this command has made; never over an input
     #[arg(long)]
     force: bool,
     /// Predict x from y
     #[arg(long)]
     reverse: bool,
-    /// Also name the N real rows of the other pool that are nearest to each prediction
+    /// Also name the N real rows of the other pool that fit each row best, with their distance to its prediction
     #[arg(long, value_name = "N", default_value_t = 0)]
     nearest: usize,
     /// Give no answer where the output cluster is less likely than this, 0 to 1
@@ -68,7 +68,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    outputs::table(&args.output, &[&args.model, &args.rows], args.force)?;
+    outputs::table(&args.output, outputs::PREDICTIONS, &[&args.model, &args.rows], args.force)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
@@ -87,20 +87,25 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         read: args.read.options()?,
     };
     let mut pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
-    let notes = talk.notes(&args.rows, &pool.notes);
+    let mut notes = talk.notes(&args.rows, &pool.notes);
+    if let Some(why) = pools::wrong_side(&model, direction, &pool) {
+        let meant = if args.reverse { "leave out --reverse" } else { "say --reverse" };
+        notes.extend(talk.notes(&args.rows, &[format!("{why}; did you mean to {meant}?")]));
+    }
     let ask = Ask {
         min_confidence: args.min_confidence,
         level: args.level,
         unfamiliar: args.unfamiliar.unwrap_or(Ask::default().unfamiliar),
     };
-    let prediction = stages
-        .time("predict", || model.predict_asked(direction, pool.rows.view(), ask))
-        .map_err(|error| match error {
+    let prediction = stages.time("predict", || {
+        let prediction = model.predict_asked(direction, pool.rows.view(), ask);
+        prediction.map_err(|error| match error {
             Error::NoProbabilities { .. } => {
                 usage(format!("--min-confidence: {error} (fit --bridge posterior)"))
             }
             error => anyhow!(error).context(format!("`{}`", args.rows.display())),
-        })?;
+        })
+    })?;
     let neighbours = args.nearest.min(model.to(direction).len());
     if neighbours < args.nearest && !talk.quiet {
         printer::say(&format!("note: --nearest {neighbours}: the pool has no more rows"));
@@ -124,7 +129,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         input.append(&mut pool.carried);
         columns = before_ours(input, columns, talk);
     }
-    stages.time("write", || args.out.write(&args.output, columns))?;
+    stages.time(WRITE, || args.out.write(&args.output, columns))?;
 
     let mut out = printer::out();
     if args.json {
@@ -137,7 +142,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         let parts: Vec<String> =
-            summary.status.iter().map(|(status, n)| format!("{n} {status}")).collect();
+            summary.status.iter().map(|(status, n)| format!("{} {status}", count(*n))).collect();
         let rows = plural(summary.rows, "row");
         writeln!(out, "{rows}: {}; wrote {}", parts.join(", "), args.output.display())?;
         if summary.status.contains_key(Status::Unfamiliar.name()) {
@@ -215,7 +220,7 @@ fn explain(prediction: &Prediction, with_radius: bool) -> Vec<Column> {
     columns
 }
 
-/// For each of the n nearest rows: its id, its distance, and what it carries along.
+/// For each of the n best rows: its id, its distance, and what it carries along.
 fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {
     let mut columns = Vec::new();
     let texts = side.names().texts.iter();

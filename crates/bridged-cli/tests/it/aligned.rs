@@ -80,3 +80,53 @@ fn pairs_say_which_rows_belong_together() {
     let both = "evaluate m.bridged --x x.csv --y y.csv --pairs known.csv --by-position";
     folder.fails(2, both, &["--by-position"]);
 }
+
+#[test]
+fn rows_of_the_other_side_are_noted() {
+    let folder = Folder::new();
+    let (mut x, y) = (blobs("x", 60, 3, 6), blobs("y", 60, 3, 6));
+    // The same columns, elsewhere and closer together.
+    let near = |cell: &str| {
+        cell.parse::<f64>().map_or(cell.to_string(), |v| format!("{}", 20.0 + v / 9.0))
+    };
+    x = x.lines().map(|l| l.split(',').map(near).collect::<Vec<_>>().join(",") + "\n").collect();
+    folder.write("x.csv", &x);
+    folder.write("y.csv", &y);
+    let pairs: String = (0..9).map(|i| format!("x{i},y{i}\n")).collect();
+    folder.write("pairs.csv", format!("x_id,y_id\n{pairs}"));
+    folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 3 -o m.bridged");
+    let said = |arguments: &str| {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stderr
+    };
+    let ids = "its ids are all ids of y, and none is one of x; did you mean to say --reverse?";
+    assert!(said("predict m.bridged y.csv -o out.csv").contains(ids));
+    let rows = "its rows look like those of y, not like those of x; did you mean to say --reverse?";
+    folder.write("new.csv", y.replace("\ny", "\nnew"));
+    assert!(said("predict m.bridged new.csv -o out.csv").contains(rows));
+    let reverse = "none is one of y; did you mean to leave out --reverse?";
+    assert!(said("predict m.bridged x.csv --reverse -o out.csv").contains(reverse));
+    for right in ["x.csv", "y.csv --reverse", "new.csv --reverse"] {
+        let stderr = said(&format!("predict m.bridged {right} -o out.csv"));
+        assert!(!stderr.contains("did you mean"), "{stderr}");
+    }
+    let swapped = said("evaluate m.bridged --x y.csv --y x.csv --by-position");
+    assert_eq!(swapped.matches("are --x and --y swapped?").count(), 2, "{swapped}");
+    assert!(!said("evaluate m.bridged --x x.csv --y y.csv --by-position").contains("swapped"));
+}
+
+#[test]
+fn names_given_for_pictures_are_noted_though_they_lie_among_them() {
+    let folder = Folder::with_demo();
+    let said = |arguments: &str| folder.run(arguments).stderr;
+    let hint = "did you mean to say --reverse?";
+    assert!(said("predict m.bridged unseen-names.parquet -o out.csv").contains(hint));
+    let right = ["unseen-pictures.parquet", "unseen-names.parquet --reverse"];
+    for rows in right {
+        let stderr = said(&format!("predict m.bridged {rows} -o out.csv"));
+        assert!(!stderr.contains("did you mean"), "{stderr}");
+    }
+    let swapped = said("evaluate m.bridged --x unseen-names.parquet --y unseen-pictures.parquet");
+    assert_eq!(swapped.matches("are --x and --y swapped?").count(), 2, "{swapped}");
+}

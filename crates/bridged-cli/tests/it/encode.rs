@@ -143,7 +143,7 @@ fn what_is_wrong_is_said_before_the_work_begins() {
         &format!("{kmer} -o y.parquet"),
         &["line 3: the id `a` was there before, in line 1"],
     );
-    folder.fails(1, &format!("{kmer} --k 9 -o y.parquet"), &["`k` must be between 1 and 8, got 9"]);
+    folder.fails(2, &format!("{kmer} --k 9 -o y.parquet"), &["`k` must be between 1 and 8, got 9"]);
     folder.fails(2, &format!("{kmer} -o y.csv"), &["ends in .parquet"]);
     folder.fails(
         2,

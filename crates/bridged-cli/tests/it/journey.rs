@@ -128,7 +128,7 @@ fn every_listed_clustering_bridge_and_refinement_runs_through_the_command() {
     }
     for refine in names("refinements").into_iter().skip(1) {
         folder.ok(&format!("{FIT} --refine {refine} --alpha 0.5 --scale standardize"));
-        folder.ok("predict m.bridged x.csv -o refined.npy");
+        folder.ok("predict m.bridged x.csv -o refined.npy --force");
     }
     for uncovered in names("answers without evidence") {
         folder.ok(&format!("{FIT} --uncovered {uncovered} --scale pca:2 --pairs-apart --no-rows"));
@@ -375,4 +375,36 @@ fn members_are_shown_by_the_column_that_tells_clusters_apart_and_contradictions_
         out.contains("members by `city` of x and `kind` of y") && out.contains("Rome"),
         "{out}"
     );
+}
+
+#[test]
+fn pools_of_few_or_equal_rows_are_noted() {
+    let folder = Folder::new();
+    let table = |prefix: &str, rows: usize, distinct: usize| -> String {
+        let row = |i: usize| format!("{prefix}{i},{},{}\n", i % distinct, (i % distinct) * 3);
+        std::iter::once("id,a,b\n".to_string()).chain((0..rows).map(row)).collect()
+    };
+    folder.write("y.csv", blobs("y", 60, 3, 4));
+    let fit = |x: String, pairs: &str| {
+        folder.write("x.csv", x);
+        folder.write("pairs.csv", format!("x_id,y_id\n{pairs}"));
+        let outcome = folder.run("fit --x x.csv --y y.csv --pairs pairs.csv -o m.bridged");
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome
+    };
+    let three = fit(table("x", 60, 3), "x0,y0\nx1,y1\nx2,y2\n");
+    let note = "x has only 3 distinct rows, so it has at most 3 clusters";
+    assert!(three.stderr.contains(note), "{}", three.stderr);
+    let same = "every row of x gets the same answer, and every prediction of x is that row";
+    let equal = fit(table("x", 12, 1), "x0,y0\nx1,y1\nx2,y2\n");
+    assert!(
+        equal.stderr.contains(&format!("the 12 rows of x are all equal: {same}")),
+        "{}",
+        equal.stderr
+    );
+    assert!(equal.stdout.contains("x  12 rows × 2, 1 cluster by"), "{}", equal.stdout);
+    let one = fit(table("x", 1, 1), "x0,y0\n");
+    assert!(one.stderr.contains(&format!("x has one row: {same}")), "{}", one.stderr);
+    let usual = fit(blobs("x", 60, 3, 4), "x0,y0\nx1,y1\nx2,y2\n");
+    assert!(!usual.stderr.contains("same answer"), "{}", usual.stderr);
 }

@@ -17,5 +17,7 @@ mod output;
 mod outputs;
 #[cfg(feature = "lab")]
 mod settings;
+#[cfg(unix)]
+mod stopping;
 mod support;
 mod tables_in;

@@ -132,6 +132,9 @@ fn every_verb_has_a_page_of_the_manual() {
         assert!(page.contains(".SH EXAMPLES\n.nf\nExamples:"), "{page}");
     }
     assert!(pages.contains("bridged.1"));
+    folder.ok("man pages");
+    folder.write("pages/bridged.1", "notes of mine");
+    folder.fails(2, "man pages", &["bridged.1", "is not a page of this manual"]);
 }
 
 /// A folder with a model and much that is wrong.
@@ -150,7 +153,6 @@ fn broken() -> Folder {
     folder.write("text.parquet", "id,a\n1,2\n");
     folder.write("cut.npy", b"\x93NUMPY\x01\x00");
     folder.write("unknown.csv", "x_id,y_id\nnobody,y0\n");
-    folder.write("repeated.csv", "x_id,y_id\nx0,y0\nx0,y0\n");
     folder.write("nothing.csv", "x_id,y_id\n");
     folder.write("one.csv", "x_id\nx0\n");
     folder.write("no.bridged", "hello");
@@ -174,7 +176,6 @@ const FAILURES: &[&str] = &[
     "fit --x folder.csv --y y.csv --pairs pairs.csv -k 3 -o a.bridged",
     "fit --x x.txt --y y.csv --pairs pairs.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs unknown.csv -k 3 -o a.bridged",
-    "fit --x x.csv --y y.csv --pairs repeated.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs nothing.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs one.csv -k 3 -o a.bridged",
     "fit --x x.csv --y y.csv --pairs pairs.csv -k 31 -o a.bridged",
@@ -381,4 +382,24 @@ fn threads_are_no_more_than_the_cores() {
     let cores = std::thread::available_parallelism().unwrap();
     let note = format!("note: --threads {cores}: there are no more cores\n");
     assert!(outcome.stderr.starts_with(&note), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_slip_of_the_finger_is_understood() {
+    let folder = Folder::new();
+    for (typed, meant) in [("fti", "fit"), ("predcit", "predict")] {
+        folder.fails(2, typed, &[typed, &format!("similar subcommand exists: '{meant}'")]);
+    }
+}
+
+#[test]
+fn a_damaged_model_is_refused_before_anything_of_it_is_printed() {
+    let folder = broken();
+    let mut bytes = folder.read("m.bridged");
+    let end = bytes.len() - 8;
+    bytes[end] ^= 1; // in the rows, which are read when they are shown
+    folder.write("m.bridged", bytes);
+    let outcome = folder.run("inspect m.bridged");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("damaged"), "{}", outcome.stderr);
 }

@@ -211,7 +211,7 @@ fn a_compressed_table_is_the_table_compressed() {
         let plain = folder.shell(&format!("gzip -dc out.{ending}.gz")).stdout;
         assert_eq!(plain, folder.text(&format!("out.{ending}")));
     }
-    folder.fails(1, &format!("{PREDICT} -o out.parquet.gz"), &["out.parquet.gz", "extension"]);
+    folder.fails(2, &format!("{PREDICT} -o out.parquet.gz"), &["out.parquet.gz", "extension"]);
 }
 
 /// A file inside a workbook.

@@ -64,11 +64,70 @@ fn a_file_of_another_kind_is_only_written_over_when_forced() {
 
     let predict = "predict thesis.bridged x.csv -o out.csv";
     folder.write("out.csv", folder.read("model.bin"));
-    folder.fails(2, predict, &["out.csv", "is not a table", "--force"]);
+    folder.fails(2, predict, &["out.csv", "is not a table of predictions", "--force"]);
     folder.ok(&format!("{predict} --force"));
     folder.ok(predict);
     folder.write("empty.csv", "");
     folder.ok("cluster x.csv -k 3 -o empty.csv");
+}
+
+#[cfg(unix)]
+#[test]
+fn inspect_never_writes_over_its_model_nor_over_a_file_of_another_kind() {
+    let folder = folder();
+    folder.ok(&format!("{FIT} -o m.bridged"));
+    folder.ok(&format!("{FIT} -o other.bridged"));
+    std::os::unix::fs::symlink("m.bridged", folder.path("link.csv")).unwrap();
+    std::fs::hard_link(folder.path("m.bridged"), folder.path("hard.parquet")).unwrap();
+    for link in ["link.csv", "hard.parquet"] {
+        refuses(
+            &folder,
+            &format!("inspect m.bridged -o {link}"),
+            "m.bridged",
+            &["it is the input"],
+        );
+    }
+    // Of another command they are models still.
+    let inspect = "inspect other.bridged -o link.csv";
+    folder.fails(2, inspect, &["link.csv", "is not a table of links", "--force"]);
+    folder.ok("inspect m.bridged -o links.csv");
+    folder.ok("inspect m.bridged -o links.csv");
+    folder.fails(1, "inspect m.bridged -o no/links.csv", &["the directory `no` does not exist"]);
+    folder.fails(2, "inspect m.bridged -o links.foo", &["links.foo", "use one of"]);
+}
+
+#[test]
+fn a_table_is_only_replaced_by_the_command_that_makes_such_tables() {
+    let folder = folder();
+    folder.ok(&format!("{FIT} -o m.bridged"));
+    folder.write("classes.csv", "id,label\nx0,larva\nx1,adult\n");
+    let vectors = bridged_io::read(&folder.path("y.csv")).unwrap();
+    bridged_io::write(&folder.path("y.parquet"), &vectors).unwrap();
+    let commands = [
+        ("predict m.bridged x.csv -o", "a table of predictions"),
+        ("cluster x.csv -k 3 -o", "a table of labels"),
+        ("inspect m.bridged -o", "a table of links"),
+    ];
+    for (command, kind) in commands {
+        for name in ["pairs.csv", "classes.csv", "y.parquet"] {
+            let before = folder.read(name);
+            folder.fails(2, &format!("{command} {name}"), &[name, kind, "--force"]);
+            assert!(folder.read(name) == before, "{command} {name}");
+        }
+        // What it made itself it makes again, in every format that has columns.
+        let formats = bridged_io::FORMATS.iter().filter(|f| f.name != "npy");
+        for extension in formats.flat_map(|f| f.extensions).chain([&"csv.gz"]) {
+            let own = format!("{command} own-{}.{extension}", kind.replace(' ', "-"));
+            folder.ok(&own);
+            folder.ok(&own);
+        }
+    }
+    // One command's table is another kind for the others.
+    folder.fails(2, "cluster x.csv -k 3 -o own-a-table-of-links.csv", &["a table of labels"]);
+    folder.ok("cluster x.csv -k 3 -o own-a-table-of-links.csv --force");
+    folder.ok("predict m.bridged x.csv -o values.npy");
+    folder.fails(2, "predict m.bridged x.csv -o values.npy", &["--force"]);
+    folder.fails(2, "predict m.bridged x.csv -o out.foo", &["out.foo", "use one of"]);
 }
 
 #[test]

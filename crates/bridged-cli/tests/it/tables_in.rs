@@ -125,7 +125,7 @@ fn missing_numbers_are_a_choice() {
     );
     let outcome = folder.run(&format!("{fit} -o f.bridged --missing mean"));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("1 missing values are the mean"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("1 missing value is the mean"), "{}", outcome.stderr);
     // New rows are filled with the mean of the model, not of their file.
     folder.write("one.csv", "id,v0,v1,v2,v3\nn,,10,0,0\n");
     folder.fails(1, "predict f.bridged one.csv -o p.csv", &["column `v0`, row `n`", "--missing"]);
@@ -260,11 +260,87 @@ fn a_memory_limit_is_kept_and_named() {
         1,
         "cluster x.csv -k 3 -o l.csv --memory 1kB",
         &[
-            "`x.csv`, a table of 2000 rows: this needs about",
+            "`x.csv`, a table of 2,000 rows: this needs about",
             "of the limit of 1.0 kB",
             "--memory SIZE",
         ],
     );
     folder.ok("cluster x.csv -k 3 -o l.csv --memory 2GB");
     folder.fails(2, "cluster x.csv -k 3 -o m.csv --memory much", &["`much` is no size"]);
+}
+
+/// The pool of [`fitted`] with another cell in a column.
+fn with_cells(folder: &Folder, name: &str, column: usize, cells: &[(usize, &str)]) {
+    let x = folder.text("x.csv");
+    let line = |(i, line): (usize, &str)| {
+        let mut parts: Vec<&str> = line.split(',').collect();
+        if let Some((_, cell)) = cells.iter().find(|(row, _)| row + 1 == i) {
+            parts[column] = cell;
+        }
+        parts.join(",") + "\n"
+    };
+    folder.write(name, x.lines().enumerate().map(line).collect::<String>());
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_named_and_never_costs_a_column() {
+    let folder = fitted();
+    let fit = "fit --x bad.csv --y y.csv --pairs pairs.csv -k 3 -o other.bridged";
+    for cell in ["<LOD", "-", "\"1.234,5\""] {
+        with_cells(&folder, "bad.csv", 3, &[(5, cell)]);
+        let shown = cell.trim_matches('"');
+        let cell = format!("`{shown}` in row `a5`");
+        let parts = ["bad.csv", "column `v1`", "1 of 60 cells is no number", &cell];
+        let advice = ["--missing mean", "--exclude"];
+        folder.fails(1, fit, &[&parts[..], &advice].concat());
+        folder.fails(1, "cluster bad.csv -k 3 -o l.csv", &parts);
+        folder.fails(1, "predict m.bridged bad.csv -o out.csv", &parts);
+        folder.fails(1, "evaluate m.bridged --x bad.csv --y y.csv --by-position", &parts);
+        folder.fails(1, &format!("{fit} --x-columns v*"), &parts);
+        folder.fails(1, &format!("{fit} --x-vector v"), &parts);
+    }
+    folder.ok(&format!("{fit} --x-exclude v1"));
+    with_cells(&folder, "bad.csv", 3, &[(5, "<LOD"), (7, "n.d.")]);
+    let parts = ["2 of 60 cells are no numbers, the first is `<LOD` in row `a5`"];
+    folder.fails(1, fit, &parts);
+    with_cells(&folder, "bad.csv", 3, &[(5, ""), (7, "NA")]);
+    folder.ok(&format!("{fit} --missing mean"));
+}
+
+#[test]
+fn a_column_that_is_half_numbers_is_left_out_with_a_note() {
+    let folder = fitted();
+    let codes: Vec<(usize, String)> = (0..24).map(|i| (2 * i, format!("B{i}"))).collect();
+    let codes: Vec<(usize, &str)> = codes.iter().map(|(i, c)| (*i, c.as_str())).collect();
+    with_cells(&folder, "mixed.csv", 3, &codes);
+    let note = "left out of the vector: `v1` (24 of 60 cells are no numbers, the first is `B0` in row `a0`)";
+    let outcome = folder.run("cluster mixed.csv -k 3 -o l.csv");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+    // A column of names says nothing.
+    let outcome = folder.run("cluster x.csv -k 3 -o l.csv");
+    assert!(!outcome.stderr.contains("left out"), "{}", outcome.stderr);
+}
+
+#[test]
+fn decimal_commas_in_quotes_are_not_dropped_in_silence() {
+    let folder = Folder::new();
+    let rows: String = (0..30).map(|i| format!("r{i},{}.5,\"{},25\"\n", i % 7, i % 5)).collect();
+    folder.write("t.csv", format!("id,a,b\n{rows}"));
+    folder.fails(
+        1,
+        "cluster t.csv -k 2 -o l.csv",
+        &["column `b`", "`0,25` in row `r0`", "--decimal ,"],
+    );
+}
+
+#[test]
+fn one_gap_is_one_missing_value() {
+    let folder = fitted();
+    with_cells(&folder, "gap.csv", 3, &[(5, "")]);
+    let said = |arguments: &str| folder.run(arguments).stderr;
+    let filled = said("cluster gap.csv -k 3 --missing mean -o l.csv");
+    assert!(filled.contains("1 missing value is the mean of their column"), "{filled}");
+    let dropped = said("cluster gap.csv -k 3 --missing drop -o l.csv");
+    assert!(dropped.contains("left out 1 of 60 rows: numbers are missing in them"), "{dropped}");
 }

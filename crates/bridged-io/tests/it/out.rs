@@ -61,9 +61,12 @@ fn what_a_sheet_cannot_hold_is_refused_with_its_limit() {
         error
     };
     let rows = refused(Column::new("n", ColumnData::Integer(vec![None; 1_048_576])));
-    assert!(rows.contains("holds 1048575 rows below its header, this table has 1048576"), "{rows}");
+    assert!(
+        rows.contains("holds 1,048,575 rows below its header, this table has 1,048,576"),
+        "{rows}"
+    );
     let wide = refused(Column::new("v", ColumnData::Vector(Matrix::zeros(1, 16_385))));
-    assert!(wide.contains("holds 16384 columns, this table has 16385"), "{wide}");
+    assert!(wide.contains("holds 16,384 columns, this table has 16,385"), "{wide}");
     let long = Some("x".repeat(32_768));
     let long = refused(Column::new("note", ColumnData::Text(vec![None, long])));
     assert!(long.contains("32767 characters, row 1 (counted from 0) of column `note`"), "{long}");

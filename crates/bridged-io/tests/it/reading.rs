@@ -99,7 +99,7 @@ fn missing_numbers_are_refused_dropped_or_filled_as_asked() {
 
     assert!(error("id,a\nr,\ns,\n", by(Missing::Drop)).contains("no list column and no numeric"));
     let none = error("id,a,b\nr,1,\ns,,2\n", by(Missing::Drop));
-    assert!(none.contains("numbers are missing in each of the 2 rows"), "{none}");
+    assert!(none.contains("numbers are missing in each of its 2 rows"), "{none}");
 }
 
 #[test]

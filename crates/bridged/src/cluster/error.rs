@@ -82,7 +82,7 @@ pub enum ClusterError {
     #[error(transparent)]
     BadParameter(#[from] BadParameter),
     /// More memory is needed than may be taken.
-    #[error("{0}; take fewer rows, or a clustering that needs less, such as `kmeans`")]
+    #[error("{0}; take fewer rows, or the clustering that needs least, `minibatch`")]
     TooLarge(#[from] TooLarge),
     /// The data does not allow it.
     #[error("{0}")]

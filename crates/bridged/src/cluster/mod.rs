@@ -54,6 +54,7 @@ pub(crate) use spread::spaced;
 
 use crate::settings::{BadParameter, Check, Limits};
 use bridged_math::cancel::cancellable;
+use bridged_math::words::plural;
 use bridged_math::{MatrixRef, Seed, Watch, memory};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -89,8 +90,9 @@ pub trait Clusterer: Check + Debug + Send + Sync {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        let what = || format!("clustering {} rows of {} columns", x.rows(), x.cols());
-        memory::require(what(), self.memory(x.rows(), x.cols()))?;
+        let (rows, columns) = (plural(x.rows(), "row"), plural(x.cols(), "column"));
+        let what = format!("clustering {rows} of {columns}");
+        memory::require(what, self.memory(x.rows(), x.cols()))?;
         cancellable(watch, || self.cluster(x, seed, watch))?
     }
 

@@ -6,6 +6,8 @@
 
 use super::error::{FileError, WriteError};
 use super::temporary::Temporary;
+use bridged_math::Cancelled;
+use bridged_math::cancel::{checkpoint, is_stopped};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -78,10 +80,13 @@ impl Replacement {
             Place::Device(device) => device,
             Place::File { temporary, .. } => temporary.file_mut(),
         };
-        let mut sink = BufWriter::with_capacity(1 << 16, file);
-        content(&mut sink).map_err(|error| match error {
-            WriteError::Refused(reason) => FileError::Refused { path: path.clone(), reason },
-            WriteError::Failed(source) => FileError::Unwritable { path: path.clone(), source },
+        let mut sink = BufWriter::with_capacity(1 << 16, Stoppable(file));
+        content(&mut sink).map_err(|error| {
+            checkpoint();
+            match error {
+                WriteError::Refused(reason) => FileError::Refused { path: path.clone(), reason },
+                WriteError::Failed(source) => FileError::Unwritable { path: path.clone(), source },
+            }
         })?;
         sink.flush().map_err(|e| unwritable(path, e))?;
         drop(sink);
@@ -110,6 +115,22 @@ impl Replacement {
             let _ = directory.sync_all();
         }
         Ok(())
+    }
+}
+
+/// Fails once the work was asked to stop. It does not unwind by itself: what compresses may write when it is dropped.
+struct Stoppable<'a>(&'a mut File);
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if is_stopped() {
+            return Err(io::Error::other(Cancelled));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -7,12 +7,14 @@
 //! | `expected_error.rs` | where the output most likely lies, how far off the value may be |
 //! | `explain.rs` | why a row, or a cluster, is answered as it is: the one type that says so |
 //! | `nearest.rs` | real rows near a predicted value |
+//! | `swapped.rs` | whether rows were given to the wrong side |
 
 mod answer;
 mod expected_error;
 mod explain;
 mod nearest;
 mod regressor;
+mod swapped;
 
 pub use answer::{Answer, Source};
 pub use explain::{Explanation, LinkRow, LinkTable, Status};

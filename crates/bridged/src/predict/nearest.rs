@@ -8,6 +8,7 @@ use bridged_math::MatrixRef;
 use bridged_math::distance::squared_distance;
 use bridged_math::memory;
 use bridged_math::neighbors::{NeighborIndex, Neighbors};
+use bridged_math::words::{count, plural};
 use std::sync::Arc;
 
 /// A real row near a predicted value.
@@ -41,7 +42,8 @@ impl BridgedModel {
         let queries = to.scaler.apply(queries.view());
         let (rows, n) = (answered.len(), n.min(to.len()));
         let bytes = Neighbors::memory(0, to.cols(), rows, 0) + 44.0 * (rows * n) as f64;
-        memory::require(format!("the {n} nearest rows of {rows} values"), bytes as u64)?;
+        let values_of = plural(rows, "value");
+        memory::require(format!("the {} nearest rows of {values_of}", count(n)), bytes as u64)?;
         let found = index.neighbors().nearest(queries.view(), n);
         let mut nearest = vec![Vec::new(); values.rows()];
         for (q, i) in answered.into_iter().enumerate() {
@@ -77,7 +79,8 @@ impl BridgedModel {
         }
         let pool = to.rows()?;
         let bytes = 44.0 * (rows.rows() * n) as f64 + self.ranker_bytes(direction);
-        memory::require(format!("the {n} best rows of {}", rows.rows()), bytes as u64)?;
+        let asked = plural(rows.rows(), "row");
+        memory::require(format!("the {} best rows of {asked}", count(n)), bytes as u64)?;
         let ranked = self.rank(direction, self.from(direction).scaler.apply(rows).view(), n)?;
         let values = to.scaler.apply(predicted);
         let scaled = to.scaler.apply(pool.view());

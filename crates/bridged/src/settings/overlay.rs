@@ -137,6 +137,16 @@ impl Keys {
         })
     }
 
+    /// The keys that, each by itself, make a model of one clustering of each side where the default has several.
+    pub fn that_make_one(&self) -> Vec<&str> {
+        let makes_one = |(key, value): &&(String, Value)| {
+            let alone = Self(vec![(key.clone(), value.clone())]);
+            let settings = BridgedClustering::default().overlay(&alone);
+            settings.is_ok_and(|settings| settings.members == Members::One)
+        };
+        self.0.iter().filter(makes_one).map(|(key, _)| key.as_str()).collect()
+    }
+
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }

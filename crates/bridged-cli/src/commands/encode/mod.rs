@@ -123,13 +123,14 @@ where
             if choice.weights.is_some() {
                 return Err(refuse(choice.entry.name, "weights"));
             }
-            let encoder = make(&settings)?;
+            let encoder = make(&settings).map_err(wrong_option)?;
             work(task, read()?, encoder.as_ref(), || Ok(()), talk)
         }
         Construct::Pretrained { weights, open } => {
             let path = choice.needed_weights(weights)?;
             let source = read()?;
-            work(task, source, open(&settings, path)?.as_ref(), || Ok(()), talk)
+            let encoder = open(&settings, path).map_err(wrong_option)?;
+            work(task, source, encoder.as_ref(), || Ok(()), talk)
         }
         Construct::Vocabulary { fit, make } => {
             let source = read()?;
@@ -144,6 +145,7 @@ where
             let known: Vec<&K::Item> = known.map(Borrow::<K::Item>::borrow).collect();
             let vocabulary = fit(&settings, &known).map_err(|error| match error {
                 EncodeError::TooManyColumns { reason } => usage(reason),
+                EncodeError::BadOption { .. } => wrong_option(error),
                 error => anyhow::Error::new(error).context(format!("`{}`", from.display())),
             })?;
             let path = vocabulary::path_for(&task.common.output);
@@ -162,6 +164,14 @@ where
             };
             work(task, Source::in_memory(&from, items), encoder.as_ref(), keep, talk)
         }
+    }
+}
+
+/// The error for an option with a value that it cannot have; any other error stays what it is.
+fn wrong_option(error: EncodeError) -> anyhow::Error {
+    match error {
+        EncodeError::BadOption { .. } | EncodeError::BadSettings { .. } => usage(error.to_string()),
+        error => error.into(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::options::usage;
 use crate::outputs;
 use crate::pools::{self, Columns};
 use crate::printer::{self, Align, Grid, bold, count, plural};
-use crate::progress::{Stages, Talk};
+use crate::progress::{Stages, Talk, WRITE};
 use anyhow::Result;
 use bridged_io::{ColumnData, Format, Layout};
 use bridged_lab::curate::coco::Classes;
@@ -53,7 +53,7 @@ pub struct OverlapArgs {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file of any kind; an input is never written over
+    /// Write over any file, not only over one that this command has made; never over an input
     #[arg(long)]
     force: bool,
 }
@@ -65,7 +65,7 @@ pub struct EncodersArgs {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file of any kind; an input is never written over
+    /// Write over any file, not only over one that this command has made; never over an input
     #[arg(long)]
     force: bool,
 }
@@ -79,7 +79,7 @@ pub struct Common {
     /// Where the data set goes, a .parquet file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file of any kind; an input is never written over
+    /// Write over any file, not only over one that this command has made; never over an input
     #[arg(long)]
     force: bool,
     /// The fewest rows of a group, those that a run draws of it; all its rows are kept [default:
@@ -225,14 +225,14 @@ pub fn run(source: &Source, talk: &Talk) -> Result<()> {
         Source::Overlap(args) => return overlap(args, &stages, talk),
         Source::Encoders(args) => return encoders(args, &stages, talk),
     };
-    stages.time("write", || bridged_io::write(&common.output, &curated.table))?;
+    stages.time(WRITE, || bridged_io::write(&common.output, &curated.table))?;
     print(&curated, common, &stages, talk)
 }
 
 fn overlap(args: &OverlapArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     let table = stages.time("read data", || bridged_io::read(&args.data))?.in_singles();
     let (table, groups) = curate::overlap::divide(&table, &args.words, args.rows_per_group)?;
-    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    stages.time(WRITE, || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
         let mut out = printer::out();
         print_groups(&mut out, &groups)?;
@@ -245,7 +245,7 @@ fn encoders(args: &EncodersArgs, stages: &Stages, talk: &Talk) -> Result<()> {
     let table = stages.time("read data", || bridged_io::read(&args.data))?;
     let mut table = table.in_singles();
     let added = stages.time("encode", || curate::encoders::add(&mut table))?;
-    stages.time("write", || bridged_io::write(&args.output, &table))?;
+    stages.time(WRITE, || bridged_io::write(&args.output, &table))?;
     if !talk.quiet {
         let mut out = printer::out();
         writeln!(out, "added {}; a study takes one as its `x` or `y`", added.join(", "))?;
@@ -322,7 +322,7 @@ fn check_output(path: &Path, inputs: &[&Path], force: bool) -> Result<()> {
             "--output `{output}`: a data set keeps vectors in columns; use one of {known}"
         )));
     }
-    outputs::table(path, inputs, force)
+    outputs::table(path, outputs::DATA_SET, inputs, force)
 }
 
 impl Source {
