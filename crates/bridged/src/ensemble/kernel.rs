@@ -13,7 +13,9 @@
 
 use super::partition::Cut;
 use bridged_math::distance::squared_distance;
-use bridged_math::linalg::{Accum, View, cholesky, invert_lower, product, solve_cholesky};
+use bridged_math::linalg::{
+    Accum, View, cholesky, invert_lower, par_product, product, solve_cholesky,
+};
 use bridged_math::{MatrixRef, chunks};
 use serde::{Deserialize, Serialize};
 
@@ -90,18 +92,6 @@ impl<'a> Seen<'a> {
         self.rows.rows()
     }
 
-    /// K(row a of these, row b of those).
-    pub fn kernel(&self, kernel: Kernel, a: usize, other: &Seen<'_>, b: usize) -> f64 {
-        match kernel {
-            Kernel::Clusters => {
-                let (p, q) = (&self.members[a * self.width..], &other.members[b * self.width..]);
-                let products = p[..self.width].iter().zip(&q[..self.width]);
-                products.map(|(p, q)| p * q).sum::<f64>() / self.cuts
-            }
-            _ => self.gaussian(kernel.width(), a, other, b),
-        }
-    }
-
     /// exp(−‖x − x'‖² / 2 · `width` r²).
     fn gaussian(&self, width: f64, a: usize, other: &Seen<'_>, b: usize) -> f64 {
         if self.radius <= 0.0 {
@@ -113,18 +103,23 @@ impl<'a> Seen<'a> {
 
     /// K of every row of these with every row of those.
     pub fn kernels(&self, kernel: Kernel, other: &Seen<'_>) -> Vec<f64> {
-        self.with_all(other, |a, b| self.kernel(kernel, a, other, b))
+        if kernel != Kernel::Clusters {
+            return self.gaussians(kernel.width(), other);
+        }
+        let (n, m) = (self.len(), other.len());
+        let mut out = vec![0.0; n * m];
+        let those = View::new(&other.members, m, self.width);
+        par_product(View::new(&self.members, n, self.width), those.t(), Accum::Replace, &mut out);
+        out.iter_mut().for_each(|k| *k /= self.cuts);
+        out
     }
 
     /// A Gaussian kernel of so many squared radii, of every row of these with every row of those.
     pub fn gaussians(&self, width: f64, other: &Seen<'_>) -> Vec<f64> {
-        self.with_all(other, |a, b| self.gaussian(width, a, other, b))
-    }
-
-    fn with_all(&self, other: &Seen<'_>, of: impl Fn(usize, usize) -> f64 + Sync) -> Vec<f64> {
-        let (m, of) = (other.rows.rows(), &of);
-        let blocks = chunks::map_blocks(self.rows.rows(), |range| {
-            range.flat_map(|a| (0..m).map(move |b| of(a, b))).collect::<Vec<f64>>()
+        let m = other.len();
+        let blocks = chunks::map_blocks(self.len(), |range| {
+            let row = |a: usize| (0..m).map(move |b| self.gaussian(width, a, other, b));
+            range.flat_map(row).collect::<Vec<f64>>()
         });
         blocks.concat()
     }
