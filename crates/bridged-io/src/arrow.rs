@@ -13,7 +13,6 @@ use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
-use bridged::columns::ColumnKind;
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use bridged_math::memory;
@@ -57,7 +56,7 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
 }
 
 /// The columns of an Arrow IPC file or stream.
-fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+fn peek(input: &Input<'_>) -> Result<crate::Columns, TableError> {
     opened(input, |file, is_file| {
         let file = BufReader::new(file);
         let schema = match is_file {

@@ -110,7 +110,7 @@ fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
 }
 
 /// The names of the columns, and what the first lines hold.
-fn peek(input: &Input<'_>, usual: u8) -> Result<Vec<(String, ColumnKind)>, TableError> {
+fn peek(input: &Input<'_>, usual: u8) -> Result<crate::Columns, TableError> {
     let dialect = Dialect::of(input, usual)?;
     let sample = dialect::sample(input)?;
     let builder = &mut csv::ReaderBuilder::new();

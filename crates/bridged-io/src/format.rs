@@ -9,6 +9,9 @@ use bridged::columns::ColumnKind;
 use std::io;
 use std::path::Path;
 
+/// The names of the columns of a table, and what they hold.
+pub type Columns = Vec<(String, ColumnKind)>;
+
 /// A format of tables: its name, its files, and the functions that read and write them.
 #[derive(Debug)]
 pub struct Format {
@@ -29,7 +32,7 @@ pub struct Format {
     pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
     /// The columns without their cells, from the beginning or the end of a file alone.
-    pub(crate) peek: fn(&Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError>,
+    pub(crate) peek: fn(&Input<'_>) -> Result<Columns, TableError>,
     pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
     /// Writes tables with the same columns one after the other, if the format can be written so.
     pub(crate) write_pieces: Option<WritePieces>,

@@ -56,7 +56,7 @@ mod xlsx;
 
 pub use atomic::{Sink, TABLE_FILE, WriteError, replace};
 pub use error::TableError;
-pub use format::{Format, Layout, extensions, format_names, format_of, known_format};
+pub use format::{Columns, Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use table::{Column, ColumnData, Table, TextCells, Times};
@@ -160,7 +160,7 @@ pub fn read_pairs_with(path: &Path, options: &ReadOptions<'_>) -> Result<PairsTa
 
 /// The columns of a table without their cells, whatever the size of its file: what a text column holds, by its first
 /// lines. An npy file has no names, and gives no columns.
-pub fn peek(path: &Path) -> Result<Vec<(String, ColumnKind)>, TableError> {
+pub fn peek(path: &Path) -> Result<Columns, TableError> {
     let options = ReadOptions::default();
     match known_format(path) {
         Some(format) if !format.reads => {
@@ -282,7 +282,7 @@ fn open<T>(
 }
 
 /// The names of the fields, and which hold whole numbers.
-pub(crate) fn peek_schema(schema: &Schema) -> Vec<(String, ColumnKind)> {
+pub(crate) fn peek_schema(schema: &Schema) -> Columns {
     let kind = |kind: &arrow_schema::DataType| match kind {
         kind if kind.is_integer() => ColumnKind::Integer,
         kind => ColumnKind::Other(kind.to_string()),

@@ -17,7 +17,6 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
-use bridged::columns::ColumnKind;
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use std::collections::HashSet;
@@ -54,7 +53,7 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
 }
 
 /// The columns of a Parquet file.
-fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+fn peek(input: &Input<'_>) -> Result<crate::Columns, TableError> {
     opened(input, |file| {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file);
         let builder = builder.map_err(|e| input.damaged(NAME, e.to_string()))?;

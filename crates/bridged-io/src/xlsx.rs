@@ -67,7 +67,7 @@ fn read_pairs(input: &Input<'_>) -> Result<PairsTable, TableError> {
 
 /// The header of a workbook as [`write`] makes it. Excel itself keeps texts elsewhere, so a workbook that somebody has
 /// saved in it gives no columns.
-fn peek(input: &Input<'_>) -> Result<Vec<(String, ColumnKind)>, TableError> {
+fn peek(input: &Input<'_>) -> Result<crate::Columns, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut archive = ZipArchive::new(input.file).map_err(|e| damaged(e.to_string()))?;
     let sheet = archive.by_name("xl/worksheets/sheet1.xml").map_err(|e| damaged(e.to_string()))?;

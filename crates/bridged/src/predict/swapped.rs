@@ -61,7 +61,7 @@ impl Side {
         let of = |sum: f64, (&n, radius): (&u32, &f64)| sum + f64::from(n) * radius * radius;
         let count: f64 = self.sizes().iter().map(|&n| f64::from(n)).sum();
         let spread = self.sizes().iter().zip(&self.radii).fold(0.0, of) / count;
-        if !(spread > 0.0) {
+        if spread.is_nan() || spread <= 0.0 {
             return Vec::new();
         }
         let row = |(i, p_value): (usize, f64)| {
