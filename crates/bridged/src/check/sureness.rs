@@ -2,21 +2,28 @@
 //!
 //! ```text
 //! P(j|x)' = λ P(j|x) + (1 − λ) ρ_j          ρ_j the share of output cluster j
-//! P(λ) ∝ λ^(νc − 1) (1 − λ)^(ν(1 − c) − 1) · Π_s P_λ(j_s|x_s),    c = 0.7, ν = 4
+//! P(λ) ∝ λ^(νc − 1) (1 − λ)^(ν(1 − c) − 1) · Π_s P_λ(j_s|x_s),    ν = 4
 //! ```
 //!
 //! j_s is the cluster that the output of pair s lies in, and P(·|x_s) is from the other pairs. The posterior of
 //! the links is right if clusters belong to clusters; where they do so only roughly, it is too sure, and the
-//! pairs show it. λ is the mean of its own posterior, on a grid.
+//! pairs show it. λ is the mean of its own posterior, on a grid. c = 0.7, or 0.95 where somebody said how many clusters there
+//! are: then clusters are more likely to be groups.
 
 use crate::bridge::{Reliability, Votes, likelihood};
 
-/// c and ν.
+/// c, with and without a number of clusters that somebody said, and ν.
 const MEAN: f64 = 0.7;
+const TOLD: f64 = 0.95;
 const PRIOR: f64 = 4.0;
 
 /// λ, from what the others say of each pair (a weight for every output cluster).
-pub(crate) fn sureness(votes: &Votes, pairs: &[usize], held_out: &[Vec<f64>]) -> f64 {
+pub(crate) fn sureness(
+    votes: &Votes,
+    pairs: &[usize],
+    held_out: &[Vec<f64>],
+    told_count: bool,
+) -> f64 {
     let total: f64 = votes.y_sizes.iter().map(|&n| f64::from(n)).sum();
     // How much likelier the cluster of a pair is than by its share: 1 + λ (m − 1) of it is what λ gives.
     let gains: Vec<f64> = pairs
@@ -28,7 +35,7 @@ pub(crate) fn sureness(votes: &Votes, pairs: &[usize], held_out: &[Vec<f64>]) ->
             Some(weights.get(label)? / share)
         })
         .collect();
-    let prior = Reliability::new(MEAN, PRIOR);
+    let prior = Reliability::new(if told_count { TOLD } else { MEAN }, PRIOR);
     let (weights, _) = likelihood(&prior, &gains);
     let sum: f64 = weights.iter().sum();
     weights.iter().zip(&prior.values).map(|(w, q)| w * q).sum::<f64>() / sum
@@ -47,7 +54,7 @@ mod tests {
             (0..4).map(|j| if j == at { 0.97 } else { 0.01 }).collect()
         };
         let held_out: Vec<Vec<f64>> = (0..pairs).map(said).collect();
-        sureness(&votes, &(0..pairs).collect::<Vec<_>>(), &held_out)
+        sureness(&votes, &(0..pairs).collect::<Vec<_>>(), &held_out, false)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::walk::{WALKS, surprise};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
 use crate::Error;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
-use crate::settings::{BridgedClustering, Count, RefineKind};
+use crate::settings::{BridgedClustering, RefineKind};
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::neighbors::Neighbors;
@@ -166,7 +166,7 @@ impl Ensemble {
         let (of_x, of_y) = (of_x?, of_y?);
         let (data_x, data_y) =
             chunks::join(|| SideData::new(x, &of_x, &order), || SideData::new(y, &of_y, &order));
-        let told_count = [&settings.x, &settings.y].iter().all(|side| side.count == Count::Told);
+        let told_count = settings.told_count();
         let learn = |from: &SideData<'_>, to: &SideData<'_>, name: &str| {
             Direction { from, to, folds: &folds, linked: levels.k(LINKED), told_count }
                 .learn(beyond_links, seed.child("ensemble").child(name))

@@ -54,7 +54,8 @@ impl BridgedClustering {
         let agreement =
             left_out.iter().zip(&held_out).map(|(&s, w)| votes.agreement(s, w)).collect();
         // One clustering is as sure as its posterior.
-        let sureness = told.map_or(1.0, |_| sureness(votes, &left_out, &held_out));
+        let told_count = self.told_count();
+        let sureness = told.map_or(1.0, |_| sureness(votes, &left_out, &held_out, told_count));
         let mut check = LeaveOneOut::of(&trials, alpha, to.cols(), agreement);
         if let (Some(check), Some(told)) = (&mut check, told) {
             let truth = held_out::outputs(&told.pairs, to, &examples);

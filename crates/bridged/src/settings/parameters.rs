@@ -176,6 +176,11 @@ impl BridgedClustering {
     pub(crate) fn is_ladder(&self) -> bool {
         self.members == Members::Ladder && self.bridge.reading().is_mixture()
     }
+
+    /// Whether somebody said how many clusters both sides have.
+    pub(crate) fn told_count(&self) -> bool {
+        [&self.x, &self.y].iter().all(|side| side.count == Count::Told)
+    }
 }
 
 #[cfg(test)]
