@@ -113,7 +113,7 @@ class BridgedClustering(Runs, BaseEstimator):
     array([[7., 7.]], dtype=float32)
     >>> why = model.predict([[0.2, 0.3]], details=True)
     >>> str(why.status[0]), int(why.support[0]), float(why.probability[0].round(2))
-    ('linked', 1, 0.89)
+    ('linked', 1, 0.97)
     >>> sorted(why.nearest(2).rows[0].tolist())
     [2, 3]
     """

@@ -1,6 +1,6 @@
 //! Values for rows, and how much each member has to do with them.
 
-use super::kernel::Seen;
+use super::kernel::{Kernel, Seen};
 use super::matching::{Candidates, Matcher, soften};
 use super::partition::Cut;
 use super::{Ensemble, EnsembleSide, MemberShare, Stack};
@@ -10,7 +10,7 @@ use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef, chunks};
 
-/// Rows that are matched at a time. A last band is filled up with zeros: the product of a row could be rounded
+/// Rows that are answered at a time. A last band is filled up with zeros: the product of a row could be rounded
 /// otherwise if it were alone.
 pub(super) const BAND: usize = 64;
 
@@ -73,55 +73,65 @@ impl Oriented<'_> {
                 })
             })
             .collect();
-        let used: Vec<_> = self.stack.regressions.iter().filter(|r| r.weight > 0.0).collect();
-        let paired = (!used.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
+        // The coefficients of each regression times its weight.
+        let regressions: Vec<(Kernel, Vec<f64>)> = (self.stack.regressions.iter())
+            .filter(|r| r.weight > 0.0)
+            .map(|r| {
+                let of = |a: &f32| r.weight * f64::from(*a);
+                (r.kernel, r.coefficients.data().iter().map(of).collect())
+            })
+            .collect();
+        let paired =
+            (!regressions.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
         let radius = self.from.0.radius().powi(2);
         let matched = self.matched();
+        let needed = |c: usize| c == 0 || paired.is_some() || mixed[c].is_some();
         let mut values = Matrix::zeros(scaled.rows(), cols);
         chunks::map_blocks_mut(values.data_mut(), cols.max(1), |range, out| {
-            let matched = matched.as_ref().map(|m| m.sums(scaled.slice(range.clone())));
-            let start = range.start;
-            for (i, out) in range.zip(out.chunks_exact_mut(cols.max(1))) {
-                let row = scaled.slice(i..i + 1);
-                let mut sum: Vec<f64> = to.mean.iter().map(|&m| f64::from(m)).collect();
-                let needed = |c: usize| c == 0 || paired.is_some() || mixed[c].is_some();
-                let members: Vec<Vec<f64>> = self
-                    .from_cuts
-                    .iter()
-                    .enumerate()
-                    .map(|(c, cut)| if needed(c) { cut.memberships(row) } else { Vec::new() })
+            for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols.max(1)))
+            {
+                let band = full(scaled.slice(start..(start + BAND).min(range.end)));
+                let members: Vec<Vec<f64>> = (self.from_cuts.iter().enumerate())
+                    .map(|(c, cut)| match needed(c) {
+                        true => cut.memberships(band.view()),
+                        false => Vec::new(),
+                    })
                     .collect();
-                for (members, mixed) in members.iter().zip(&mixed) {
-                    let Some(mixed) = mixed else { continue };
-                    for (p, mean) in
-                        members.iter().zip(mixed.chunks_exact(cols)).filter(|(p, _)| **p > 0.0)
-                    {
-                        sum.iter_mut().zip(mean).for_each(|(s, m)| *s += p * m);
+                // What the members say, less the mean.
+                let mut sums = vec![0.0; BAND * cols];
+                for ((cut, members), mixed) in self.from_cuts.iter().zip(&members).zip(&mixed) {
+                    if let Some(mixed) = mixed {
+                        add((members, cut.k()), mixed, &mut sums);
+                    }
+                }
+                if let Some(paired) = &paired {
+                    let seen = Seen::new(band.view(), &self.from_cuts, &members, radius);
+                    for (kernel, coefficients) in &regressions {
+                        let near = seen.kernels(*kernel, paired);
+                        add((&near, paired.len()), coefficients, &mut sums);
                     }
                 }
                 if let Some(matched) = &matched {
-                    let own = &matched[(i - start) * cols..][..cols];
-                    sum.iter_mut().zip(own).for_each(|(s, m)| *s += m);
+                    matched.add(band.view(), &mut sums);
                 }
-                if let Some(paired) = &paired {
-                    let seen = Seen::new(row, &self.from_cuts, &members, radius);
-                    for regression in &used {
-                        let near = seen.kernels(regression.kernel, paired);
-                        for (k, a) in near.iter().zip(regression.coefficients.view().iter_rows()) {
-                            let share = regression.weight * k;
-                            sum.iter_mut().zip(a).for_each(|(s, a)| *s += share * f64::from(*a));
-                        }
+                let k = self.from_cuts[0].k();
+                let rows = out.chunks_exact_mut(cols.max(1)).zip(sums.chunks_exact(cols.max(1)));
+                for ((out, sums), members) in rows.zip(members[0].chunks_exact(k)) {
+                    let kept = 1.0 - alone(members);
+                    for ((o, s), &m) in out.iter_mut().zip(sums).zip(&to.mean) {
+                        *o = crate::fit::residual_map::to_f32(f64::from(m) + kept * s);
                     }
-                }
-                let kept = 1.0 - alone(&members[0]);
-                for ((o, s), &m) in out.iter_mut().zip(sum).zip(&to.mean) {
-                    let m = f64::from(m);
-                    *o = crate::fit::residual_map::to_f32(m + kept * (s - m));
                 }
             }
         });
         values
     }
+}
+
+/// out += a band of rows (BAND, k) · b.
+fn add((band, k): (&[f64], usize), b: &[f64], out: &mut [f64]) {
+    let columns = out.len() / BAND;
+    product(View::new(band, BAND, k), View::new(b, k, columns), Accum::Add, out);
 }
 
 /// Members that match rows, ready to predict.
@@ -130,7 +140,6 @@ struct Matched<'a> {
     stack: &'a Stack,
     /// Values of the nodes less the mean of the pool, (nodes, d').
     values: Vec<f64>,
-    cols: usize,
     pairs: usize,
 }
 
@@ -152,34 +161,26 @@ impl<'a> Oriented<'a> {
             .view()
             .iter_rows()
             .flat_map(|row| row.iter().zip(mean).map(|(&v, &m)| f64::from(v) - f64::from(m)));
-        let (values, cols) = (values.collect(), nodes.values.cols());
+        let values = values.collect();
         let matcher = self.matcher(Candidates::nodes(nodes))?;
         let pairs = self.to.1.paired.rows();
-        Some(Matched { matcher, stack: self.stack, values, cols, pairs })
+        Some(Matched { matcher, stack: self.stack, values, pairs })
     }
 }
 
 impl Matched<'_> {
-    /// Σ_q v_q Σ_n w_q(n|x) (y_n − ȳ) of scaled rows, (rows, d').
-    fn sums(&self, scaled: MatrixRef<'_>) -> Vec<f64> {
-        let (nodes, cols) = (self.matcher.candidates(), self.cols);
-        let mut out = Vec::with_capacity(scaled.rows() * cols);
-        for start in (0..scaled.rows()).step_by(BAND) {
-            let band = scaled.slice(start..(start + BAND).min(scaled.rows()));
-            let mut weights = vec![0.0; BAND * nodes];
-            let seen = self.matcher.seen(full(band).view());
-            for matching in self.stack.matchings.iter().filter(|m| m.weight > 0.0) {
-                let mut scores = self.matcher.scores(&matching.by, seen.view());
-                let sharpness = matching.by.sharpness(self.pairs);
-                scores.chunks_exact_mut(nodes).for_each(|row| soften(row, sharpness, None));
-                weights.iter_mut().zip(&scores).for_each(|(w, s)| *w += matching.weight * s);
-            }
-            let mut sums = vec![0.0; BAND * cols];
-            let values = View::new(&self.values, nodes, cols);
-            product(View::new(&weights, BAND, nodes), values, Accum::Replace, &mut sums);
-            out.extend_from_slice(&sums[..band.rows() * cols]);
+    /// Adds Σ_q v_q Σ_n w_q(n|x) (y_n − ȳ) of a band of scaled rows.
+    fn add(&self, band: MatrixRef<'_>, sums: &mut [f64]) {
+        let nodes = self.matcher.candidates();
+        let mut weights = vec![0.0; BAND * nodes];
+        let seen = self.matcher.seen(band);
+        for matching in self.stack.matchings.iter().filter(|m| m.weight > 0.0) {
+            let mut scores = self.matcher.scores(&matching.by, seen.view());
+            let sharpness = matching.by.sharpness(self.pairs);
+            scores.chunks_exact_mut(nodes).for_each(|row| soften(row, sharpness, None));
+            weights.iter_mut().zip(&scores).for_each(|(w, s)| *w += matching.weight * s);
         }
-        out
+        add((&weights, nodes), &self.values, sums);
     }
 }
 
