@@ -15,6 +15,7 @@
 //! | [`linalg`] | dense decompositions, eigenpairs of large operators, principal components |
 //! | [`memory`] | how much memory may be taken, asked before it is taken |
 //! | [`neighbors`] | exact nearest and radius neighbours by tiled products |
+//! | [`rows`] | rows in a fixed order, in memory or not |
 //! | [`seed`] | random streams by name |
 //! | [`simd`] | kernels compiled for the instructions of the processor |
 //! | [`transport`] | the cheapest assignment of rows to columns of bounded size |
@@ -31,6 +32,7 @@ pub mod linalg;
 pub mod matrix;
 pub mod memory;
 pub mod neighbors;
+pub mod rows;
 pub mod seed;
 pub mod simd;
 pub mod transport;
@@ -38,5 +40,6 @@ pub mod watch;
 pub mod words;
 
 pub use matrix::{Matrix, MatrixRef, ShapeError};
+pub use rows::{Rows, RowsError};
 pub use seed::Seed;
 pub use watch::{Cancelled, Event, Scope, Silent, Stage, Watch};

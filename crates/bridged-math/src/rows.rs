@@ -1,0 +1,288 @@
+//! Rows that are visited in a fixed order, as often as an algorithm needs them, in memory or not.
+//!
+//! A pass over [`Rows`] sees them in parts, one after the other. Where one part ends and the next begins
+//! is up to the source: a row group of a Parquet file, a few thousand lines of a memory-mapped array, or
+//! all of a matrix at once. **Nothing that is computed may depend on these borders.** A sum is taken row
+//! by row in row order, or in the blocks of [`chunks`](crate::chunks) whose borders follow from the
+//! number of rows alone ([`BlockSums`]). Then a fit from files has the bytes of the fit in memory.
+//!
+//! ```
+//! use bridged_math::rows::{InParts, Rows};
+//! use bridged_math::Matrix;
+//!
+//! let x = Matrix::from_rows(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+//! let rows = InParts::new(x.view(), 2);
+//! let mut parts = Vec::new();
+//! rows.scan(&mut |first, part| {
+//!     parts.push((first, part.rows()));
+//!     Ok(())
+//! })?;
+//! assert_eq!(parts, [(0, 2), (2, 1)]);
+//! assert_eq!(rows.select(&[0, 2])?.row(1), [5.0, 6.0]);
+//! # Ok::<(), bridged_math::rows::RowsError>(())
+//! ```
+
+use crate::cancel::checkpoint;
+use crate::{Matrix, MatrixRef, chunks};
+use std::fmt;
+use std::ops::Range;
+
+/// What a pass calls with the number of the first row of a part, and the part.
+pub type Visit<'a> = dyn FnMut(usize, MatrixRef<'_>) -> Result<(), RowsError> + 'a;
+
+/// Rows of one width in a fixed order. How many there are is known before the first pass.
+pub trait Rows: Send + Sync {
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// The number of columns.
+    fn cols(&self) -> usize;
+
+    /// Hands out all rows, in order. An error of the source or of the visitor ends the pass.
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError>;
+
+    /// Copies these rows, whose numbers ascend.
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        debug_assert!(rows.is_sorted());
+        let mut data = Vec::with_capacity(rows.len() * self.cols());
+        let mut next = 0;
+        self.scan(&mut |first, part| {
+            while let Some(&row) = rows.get(next).filter(|&&row| row < first + part.rows()) {
+                data.extend_from_slice(part.row(row - first));
+                next += 1;
+            }
+            Ok(())
+        })?;
+        Ok(Matrix::new(rows.len(), self.cols(), data).expect("every row that was named is there"))
+    }
+
+    /// All of them, if they are in memory.
+    fn in_memory(&self) -> Option<MatrixRef<'_>> {
+        None
+    }
+}
+
+/// Why rows could not be read: a sentence that names the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsError(pub String);
+
+impl fmt::Display for RowsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RowsError {}
+
+impl Rows for MatrixRef<'_> {
+    fn rows(&self) -> usize {
+        MatrixRef::rows(*self)
+    }
+
+    fn cols(&self) -> usize {
+        MatrixRef::cols(*self)
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        visit(0, *self)
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        Ok(MatrixRef::select(*self, rows.iter().copied()))
+    }
+
+    fn in_memory(&self) -> Option<MatrixRef<'_>> {
+        Some(*self)
+    }
+}
+
+/// A matrix that is handed out a few rows at a time, as a file would be.
+#[derive(Clone, Copy)]
+pub struct InParts<'a> {
+    rows: MatrixRef<'a>,
+    len: usize,
+}
+
+impl<'a> InParts<'a> {
+    /// Parts of at most `len` rows.
+    pub fn new(rows: MatrixRef<'a>, len: usize) -> Self {
+        Self { rows, len: len.max(1) }
+    }
+}
+
+impl Rows for InParts<'_> {
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.rows.cols()
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        for first in (0..self.rows.rows()).step_by(self.len) {
+            checkpoint();
+            visit(first, self.rows.slice(first..(first + self.len).min(self.rows.rows())))?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of another source, each changed on its own while they are handed out: scaled, or brought to
+/// length 1.
+pub struct Mapped<'a> {
+    rows: &'a dyn Rows,
+    cols: usize,
+    map: Box<dyn Fn(MatrixRef<'_>) -> Matrix + Send + Sync + 'a>,
+}
+
+impl<'a> Mapped<'a> {
+    /// `map` changes a part into as many rows of `cols` columns.
+    pub fn new(
+        rows: &'a dyn Rows,
+        cols: usize,
+        map: impl Fn(MatrixRef<'_>) -> Matrix + Send + Sync + 'a,
+    ) -> Self {
+        Self { rows, cols, map: Box::new(map) }
+    }
+}
+
+impl Rows for Mapped<'_> {
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        self.rows.scan(&mut |first, part| visit(first, (self.map)(part).view()))
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        Ok((self.map)(self.rows.select(rows)?.view()))
+    }
+}
+
+/// Sums over rows that come in parts, with the bytes of a sum over the blocks of
+/// [`chunks::map_blocks`]: one partial sum per block, and the partial sums added in order.
+#[derive(Clone, Debug)]
+pub struct BlockSums {
+    block: usize,
+    partial: Vec<f64>,
+    total: Vec<f64>,
+    empty: bool,
+}
+
+impl BlockSums {
+    /// `width` sums over `rows` rows, all of them zero.
+    pub fn new(rows: usize, width: usize) -> Self {
+        let zeros = || vec![0.0; width];
+        Self { block: chunks::block_len(rows), partial: zeros(), total: zeros(), empty: true }
+    }
+
+    /// Adds a part: `add` is called for runs of its rows, each within one block, in row order, with the
+    /// sums of that block. Ranges count from the first row of the part.
+    pub fn add(
+        &mut self,
+        first: usize,
+        rows: usize,
+        mut add: impl FnMut(Range<usize>, &mut [f64]),
+    ) {
+        let mut at = first;
+        while at < first + rows {
+            let end = ((at / self.block + 1) * self.block).min(first + rows);
+            add(at - first..end - first, &mut self.partial);
+            self.empty = false;
+            if end.is_multiple_of(self.block) {
+                self.fold();
+            }
+            at = end;
+        }
+    }
+
+    fn fold(&mut self) {
+        for (total, partial) in self.total.iter_mut().zip(&mut self.partial) {
+            *total += std::mem::take(partial);
+        }
+        self.empty = true;
+    }
+
+    /// The sums of all parts that were added.
+    pub fn total(mut self) -> Vec<f64> {
+        if !self.empty {
+            self.fold();
+        }
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+    use rand::RngExt;
+
+    fn rows(n: usize) -> Matrix {
+        let mut rng = Seed(1).rng();
+        Matrix::from_fn(n, 3, |_, _| rng.random::<f32>() - 0.3)
+    }
+
+    #[test]
+    fn any_parts_give_the_sums_of_blocks_in_memory() {
+        for n in [1, 255, 256, 257, 20_000] {
+            let x = rows(n);
+            let in_memory = chunks::map_blocks(n, |range| {
+                range
+                    .map(|i| f64::from(x.row(i)[0]).sqrt().abs())
+                    .filter(|v| v.is_finite())
+                    .sum::<f64>()
+            });
+            let expected: f64 = in_memory.into_iter().sum();
+            for len in [1, 7, 256, 5_000, 30_000] {
+                let mut sums = BlockSums::new(n, 1);
+                let parts = InParts::new(x.view(), len);
+                parts
+                    .scan(&mut |first, part| {
+                        sums.add(first, part.rows(), |range, sum| {
+                            for i in range {
+                                let v = f64::from(part.row(i)[0]).sqrt().abs();
+                                sum[0] += if v.is_finite() { v } else { 0.0 };
+                            }
+                        });
+                        Ok(())
+                    })
+                    .unwrap();
+                assert_eq!(sums.total()[0].to_bits(), expected.to_bits(), "{n} rows by {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_named_come_from_whatever_part_holds_them() {
+        let x = rows(100);
+        let wanted = [0, 1, 1, 32, 33, 99];
+        for len in [1, 33, 100] {
+            let found = InParts::new(x.view(), len).select(&wanted).unwrap();
+            assert_eq!(found, x.view().select(wanted));
+        }
+        let twice =
+            |part: MatrixRef<'_>| Matrix::from_fn(part.rows(), 1, |i, _| 2.0 * part.row(i)[2]);
+        let parts = InParts::new(x.view(), 9);
+        let mapped = Mapped::new(&parts, 1, twice);
+        assert_eq!(mapped.select(&[7]).unwrap().row(0)[0], 2.0 * x.row(7)[2]);
+        assert_eq!((mapped.rows(), mapped.cols()), (100, 1));
+    }
+
+    #[test]
+    fn an_error_ends_the_pass() {
+        let x = rows(10);
+        let mut seen = 0;
+        let stopped = InParts::new(x.view(), 2).scan(&mut |first, _| {
+            seen += 1;
+            if first >= 4 { Err(RowsError("part 3 is gone".into())) } else { Ok(()) }
+        });
+        assert_eq!((stopped, seen), (Err(RowsError("part 3 is gone".into())), 3));
+    }
+}
