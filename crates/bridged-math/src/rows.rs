@@ -25,7 +25,7 @@
 use crate::cancel::checkpoint;
 use crate::{Matrix, MatrixRef, chunks};
 use std::fmt;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// What a pass calls with the number of the first row of a part, and the part.
 pub type Visit<'a> = dyn FnMut(usize, MatrixRef<'_>) -> Result<(), RowsError> + 'a;
@@ -93,6 +93,27 @@ impl Rows for MatrixRef<'_> {
 
     fn in_memory(&self) -> Option<MatrixRef<'_>> {
         Some(*self)
+    }
+}
+
+/// A matrix that is owned by whoever goes over it.
+pub struct InMemory(pub Matrix);
+
+impl Rows for InMemory {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.0.cols()
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        visit(0, self.0.view())
+    }
+
+    fn in_memory(&self) -> Option<MatrixRef<'_>> {
+        Some(self.0.view())
     }
 }
 
@@ -165,6 +186,88 @@ impl Rows for Mapped<'_> {
     }
 }
 
+/// Rows of another source without some of them.
+pub struct Without<'a> {
+    rows: &'a dyn Rows,
+    left_out: Vec<usize>,
+}
+
+impl<'a> Without<'a> {
+    /// Leaves out rows whose numbers ascend, each named once.
+    pub fn new(rows: &'a dyn Rows, left_out: Vec<usize>) -> Self {
+        debug_assert!(left_out.is_sorted_by(|a, b| a < b));
+        Self { rows, left_out }
+    }
+
+    /// The number that the row has in the source.
+    fn in_source(&self, row: usize) -> usize {
+        // The l-th row that is left out has l rows before it that are too.
+        let (mut low, mut high) = (0, self.left_out.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.left_out[middle] - middle <= row { low = middle + 1 } else { high = middle }
+        }
+        row + low
+    }
+}
+
+impl Rows for Without<'_> {
+    fn rows(&self) -> usize {
+        self.rows.rows() - self.left_out.len()
+    }
+
+    fn cols(&self) -> usize {
+        self.rows.cols()
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        let mut gone = 0;
+        self.rows.scan(&mut |first, part| {
+            let mut from = 0;
+            while let Some(&row) = self.left_out.get(gone).filter(|&&row| row < first + part.rows())
+            {
+                if row - first > from {
+                    visit(first + from - gone, part.slice(from..row - first))?;
+                }
+                from = row - first + 1;
+                gone += 1;
+            }
+            match from < part.rows() {
+                true => visit(first + from - gone, part.slice(from..part.rows())),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        self.rows.select(&rows.iter().map(|&row| self.in_source(row)).collect::<Vec<_>>())
+    }
+}
+
+/// Like [`Rows::scan`], until the visitor has seen enough.
+pub fn scan_until(
+    rows: &dyn Rows,
+    visit: &mut dyn FnMut(usize, MatrixRef<'_>) -> ControlFlow<()>,
+) -> Result<(), RowsError> {
+    let mut enough = false;
+    let result = rows.scan(&mut |first, part| {
+        enough = visit(first, part).is_break();
+        // An error ends a pass; this one is not handed on.
+        if enough { Err(RowsError(String::new())) } else { Ok(()) }
+    });
+    if enough { Ok(()) } else { result }
+}
+
+/// These rows in any order, each as often as it is named.
+pub fn select_in_order(rows: &dyn Rows, wanted: &[usize]) -> Result<Matrix, RowsError> {
+    let mut ascending = wanted.to_vec();
+    ascending.sort_unstable();
+    ascending.dedup();
+    let found = rows.select(&ascending)?;
+    let at = |row: &usize| ascending.binary_search(row).expect("one of them");
+    Ok(found.view().select(wanted.iter().map(at)))
+}
+
 /// Sums over rows that come in parts, with the bytes of a sum over the blocks of
 /// [`chunks::map_blocks`]: one partial sum per block, and the partial sums added in order.
 #[derive(Clone, Debug)]
@@ -172,14 +275,20 @@ pub struct BlockSums {
     block: usize,
     partial: Vec<f64>,
     total: Vec<f64>,
+    divisor: f64,
     empty: bool,
 }
 
 impl BlockSums {
     /// `width` sums over `rows` rows, all of them zero.
     pub fn new(rows: usize, width: usize) -> Self {
-        let zeros = || vec![0.0; width];
-        Self { block: chunks::block_len(rows), partial: zeros(), total: zeros(), empty: true }
+        let (block, zeros) = (chunks::block_len(rows), || vec![0.0; width]);
+        Self { block, partial: zeros(), total: zeros(), divisor: 1.0, empty: true }
+    }
+
+    /// The same, with the sum of every block divided by `divisor` before it is added.
+    pub fn divided(rows: usize, width: usize, divisor: f64) -> Self {
+        Self { divisor, ..Self::new(rows, width) }
     }
 
     /// Adds a part: `add` is called for runs of its rows, each within one block, in row order, with the
@@ -204,7 +313,7 @@ impl BlockSums {
 
     fn fold(&mut self) {
         for (total, partial) in self.total.iter_mut().zip(&mut self.partial) {
-            *total += std::mem::take(partial);
+            *total += std::mem::take(partial) / self.divisor;
         }
         self.empty = true;
     }
@@ -216,6 +325,24 @@ impl BlockSums {
         }
         self.total
     }
+}
+
+/// The mean row, with the bytes of [`MatrixRef::mean_row`].
+pub fn mean_row(rows: &dyn Rows) -> Result<Vec<f64>, RowsError> {
+    if let Some(x) = rows.in_memory() {
+        return Ok(x.mean_row());
+    }
+    let mut sums = BlockSums::new(rows.rows(), rows.cols());
+    rows.scan(&mut |first, part| {
+        sums.add(first, part.rows(), |range, sums| {
+            for i in range {
+                sums.iter_mut().zip(part.row(i)).for_each(|(s, &v)| *s += f64::from(v));
+            }
+        });
+        Ok(())
+    })?;
+    let n = rows.rows().max(1) as f64;
+    Ok(sums.total().into_iter().map(|s| s / n).collect())
 }
 
 #[cfg(test)]
@@ -255,6 +382,7 @@ mod tests {
                     })
                     .unwrap();
                 assert_eq!(sums.total()[0].to_bits(), expected.to_bits(), "{n} rows by {len}");
+                assert_eq!(mean_row(&parts).unwrap(), x.view().mean_row());
             }
         }
     }
@@ -273,6 +401,47 @@ mod tests {
         let mapped = Mapped::new(&parts, 1, twice);
         assert_eq!(mapped.select(&[7]).unwrap().row(0)[0], 2.0 * x.row(7)[2]);
         assert_eq!((mapped.rows(), mapped.cols()), (100, 1));
+    }
+
+    #[test]
+    fn rows_that_are_left_out_are_gone_from_passes_and_from_numbers() {
+        let x = rows(50);
+        let gone = vec![0, 7, 8, 20, 49];
+        let kept: Vec<usize> = (0..50).filter(|i| !gone.contains(i)).collect();
+        let expected = x.view().select(kept.iter().copied());
+        for len in [1, 4, 8, 21, 100] {
+            let parts = InParts::new(x.view(), len);
+            let without = Without::new(&parts, gone.clone());
+            let mut seen = Matrix::zeros(45, 3);
+            without
+                .scan(&mut |first, part| {
+                    assert!(part.rows() > 0);
+                    (0..part.rows())
+                        .for_each(|i| seen.row_mut(first + i).copy_from_slice(part.row(i)));
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(seen, expected);
+            let all: Vec<usize> = (0..45).collect();
+            assert_eq!(without.select(&all).unwrap(), expected);
+            assert_eq!(
+                select_in_order(&without, &[9, 0, 9]).unwrap(),
+                expected.view().select([9, 0, 9])
+            );
+        }
+    }
+
+    #[test]
+    fn a_pass_ends_when_enough_is_seen() {
+        let x = rows(10);
+        let mut seen = 0;
+        let parts = InParts::new(x.view(), 2);
+        scan_until(&parts, &mut |first, part| {
+            seen += part.rows();
+            if first >= 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        assert_eq!(seen, 6);
     }
 
     #[test]

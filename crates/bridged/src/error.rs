@@ -3,8 +3,8 @@
 use crate::cluster::ClusterError;
 use crate::metrics::MetricError;
 use crate::settings::BadParameter;
-use bridged_math::Cancelled;
 use bridged_math::memory::TooLarge;
+use bridged_math::{Cancelled, RowsError};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -194,6 +194,18 @@ pub enum Error {
         /// The newest that is known here.
         known: u32,
     },
+    /// Numbers far from zero that are clustered by angles or from given centroids, in passes.
+    #[error(
+        "the columns of {side} lie far from zero and were counted from their mean, but its clustering measures \
+         from zero; that works only with all rows in memory"
+    )]
+    OffsetInPasses {
+        /// `x` or `y`.
+        side: &'static str,
+    },
+    /// Rows that could not be read.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -100,7 +100,7 @@ pub use persist::MODEL_FILE;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };
-pub use problem::{Pairs, Pool, Problem, ProblemSize};
+pub use problem::{Pairs, Pool, Problem, ProblemSize, StoredPool};
 pub use settings::{
     Alpha, BridgedClustering, Count, KeepRows, Members, PairRows, Preset, Refine, RefineKind,
     SideSpec, Uncovered,

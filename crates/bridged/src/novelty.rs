@@ -28,13 +28,13 @@
 //! (at least ten rows) over its least: distances of rows that cluster at all have lighter tails than
 //! that, so p errs on the high side. A pool of 50 rows can thus still call a row unfamiliar at 0.001.
 //!
-//! O(n k d) once; the summary holds at most 1,024 scores: the 256 highest, and the others at ranks that
+//! O(n k d) once, for at most 100,000 rows, evenly spaced; the summary holds at most 1,024 scores: the 256 highest, and the others at ranks that
 //! grow by a constant factor, so that p is exact where it is small and within some per cent elsewhere.
 
 use crate::cluster::{AssignRule, Clustering, Gaussian};
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::neighbors::Neighbors;
-use bridged_math::{MatrixRef, chunks};
+use bridged_math::{MatrixRef, Rows, RowsError, chunks};
 
 /// A row is called unfamiliar if no more than this share of the pool's rows are as far out.
 pub const UNFAMILIAR: f64 = 0.001;
@@ -47,8 +47,10 @@ const HIGHEST: usize = 256;
 const MOST: usize = 1024;
 /// The least part of the largest score by which its tail falls to 1/e: equal scores have no tail.
 const LEAST_TAIL: f64 = 0.05;
-/// Of rules that look at training rows, this many rows of the pool are measured at most.
-const MEASURED: usize = 4096;
+/// This many rows of the pool are measured at most: more say no more about a share of 0.001.
+const MEASURED: usize = 100_000;
+/// The same of rules that look at training rows.
+const MEASURED_BY_NEIGHBORS: usize = 4096;
 
 /// How far the rows of a pool lie from their clusters: what new rows are compared with.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +76,11 @@ struct Away {
 
 impl Novelty {
     /// Measures the rows of a pool, scaled as they were clustered; `None` for a single row.
-    pub fn measure(scaled: MatrixRef<'_>, clustering: &Clustering) -> Option<Self> {
-        let away = own_distances(scaled, clustering);
+    pub fn measure(scaled: &dyn Rows, clustering: &Clustering) -> Result<Option<Self>, RowsError> {
+        Ok(Self::of(own_distances(scaled, clustering)?, clustering))
+    }
+
+    fn of(away: Vec<Away>, clustering: &Clustering) -> Option<Self> {
         let k = clustering.k();
         if away.len() < 2 || away.iter().any(|a| !a.distance.is_finite()) {
             return None;
@@ -125,8 +130,7 @@ impl Novelty {
 
     /// The p-value of each row of the pool itself, as if it had been left out.
     pub fn own_p_values(&self, clustering: &Clustering, scaled: MatrixRef<'_>) -> Vec<f64> {
-        let all = (0..scaled.rows()).collect::<Vec<_>>();
-        let away = leave_one_out(scaled, clustering, &all);
+        let away = leave_one_out(scaled, &clustering.labels, clustering);
         away.iter().map(|a| self.p_value(a)).collect()
     }
 
@@ -192,21 +196,26 @@ fn distances(rule: &AssignRule, x: MatrixRef<'_>, labels: &[u32]) -> Vec<Away> {
     }
 }
 
-/// How far rows of the pool are from their clusters, each as if it had been left out: all of them, or
-/// some, evenly spaced, where a distance is to training rows.
-fn own_distances(x: MatrixRef<'_>, clustering: &Clustering) -> Vec<Away> {
-    let n = x.rows();
-    let many = match clustering.rule {
-        AssignRule::Neighbors { .. } => n.min(MEASURED),
-        _ => n,
-    };
-    let rows: Vec<usize> = (0..many).map(|s| s * n / many).collect();
-    leave_one_out(x, clustering, &rows)
+/// How far rows of the pool are from their clusters, each as if it had been left out: all of them, or so many
+/// that are evenly spaced.
+fn own_distances(rows: &dyn Rows, clustering: &Clustering) -> Result<Vec<Away>, RowsError> {
+    let n = rows.rows();
+    let many = n.min(match clustering.rule {
+        AssignRule::Neighbors { .. } => MEASURED_BY_NEIGHBORS,
+        _ => MEASURED,
+    });
+    if let Some(x) = rows.in_memory().filter(|_| many == n) {
+        return Ok(leave_one_out(x, &clustering.labels, clustering));
+    }
+    let chosen: Vec<usize> = (0..many).map(|s| s * n / many).collect();
+    let labels: Vec<u32> = chosen.iter().map(|&i| clustering.labels[i]).collect();
+    Ok(leave_one_out(rows.select(&chosen)?.view(), &labels, clustering))
 }
 
-/// How far these rows of the pool are from their clusters, each as if it had been left out.
-fn leave_one_out(x: MatrixRef<'_>, clustering: &Clustering, rows: &[usize]) -> Vec<Away> {
-    let (labels, sizes) = (&clustering.labels, &clustering.sizes);
+/// How far these rows of the pool, which have these labels, are from their clusters, each as if it had been
+/// left out.
+fn leave_one_out(x: MatrixRef<'_>, labels: &[u32], clustering: &Clustering) -> Vec<Away> {
+    let sizes = &clustering.sizes;
     match &clustering.rule {
         AssignRule::Nearest { centres, metric } => {
             let seen = metric.view(x);
@@ -214,11 +223,10 @@ fn leave_one_out(x: MatrixRef<'_>, clustering: &Clustering, rows: &[usize]) -> V
             let scored = Centres::new(centres.view());
             let to =
                 |i: usize, j: u32| squared_distance(seen.row(i), centres.row(j as usize)).sqrt();
-            let blocks = chunks::map_blocks(rows.len(), |range| {
-                let part = seen.select(rows[range.clone()].iter().copied());
+            let blocks = chunks::map_blocks(x.rows(), |range| {
                 let mut out = Vec::with_capacity(range.len());
-                scored.for_each_scores(part.view(), |s, scores| {
-                    let (i, own) = (rows[range.start + s], labels[rows[range.start + s]]);
+                scored.for_each_scores(seen.slice(range.clone()), |s, scores| {
+                    let (i, own) = (range.start + s, labels[range.start + s]);
                     let others = (0u32..).zip(scores).filter(|(j, _)| *j != own);
                     let other = others.reduce(|a, b| if b.1 < a.1 { b } else { a });
                     let other = other.map(|(j, _)| Away { cluster: j, distance: to(i, j) });
@@ -234,19 +242,18 @@ fn leave_one_out(x: MatrixRef<'_>, clustering: &Clustering, rows: &[usize]) -> V
             });
             blocks.concat()
         }
-        AssignRule::Mixture(mixture) => per_row(rows.len(), |s| {
-            let (i, label) = (rows[s], labels[rows[s]]);
-            let n = mixture.log_weights[label as usize].exp() * x.rows() as f64;
+        AssignRule::Mixture(mixture) => per_row(x.rows(), |i| {
+            let label = labels[i];
+            let n = mixture.log_weights[label as usize].exp() * clustering.labels.len() as f64;
             let distance = left_out_of_component(mixture, x.row(i), label, n);
             Away { cluster: label, distance }
         }),
         AssignRule::Neighbors { rows: kept, labels: of_kept, metric, .. } => {
-            let part = x.select(rows.iter().copied());
-            let seen = metric.view(part.view());
-            let seen = MatrixRef::new(rows.len(), x.cols(), &seen).expect("same shape as x");
+            let seen = metric.view(x);
+            let seen = MatrixRef::new(x.rows(), x.cols(), &seen).expect("same shape as x");
             let nearest = Neighbors::new(kept.view()).nearest(seen, 2);
-            per_row(rows.len(), |s| {
-                let (found, squared) = (nearest.rows_of(s), nearest.squared_of(s));
+            per_row(x.rows(), |i| {
+                let (found, squared) = (nearest.rows_of(i), nearest.squared_of(i));
                 // A row at no distance is the row itself, or one like it that is kept beside it.
                 let at = usize::from(squared[0] == 0.0 && squared.len() > 1);
                 Away { cluster: of_kept[found[at] as usize], distance: squared[at].sqrt() }
@@ -294,7 +301,7 @@ mod tests {
     fn fitted(name: &str, x: &Matrix) -> (Clustering, Novelty) {
         let spec = ClusterSpec::named(name).expect("listed").with_k(4);
         let clustering = spec.fit(x.view(), Seed(1), &Silent).expect("plain data");
-        let novelty = Novelty::measure(x.view(), &clustering).expect("more than one row");
+        let novelty = Novelty::measure(&x.view(), &clustering).unwrap().expect("more than one row");
         (clustering, novelty)
     }
 
@@ -344,7 +351,7 @@ mod tests {
         });
         let spec = ClusterSpec::named("kmeans").expect("listed").with_k(2);
         let clustering = spec.fit(x.view(), Seed(0), &Silent).expect("plain data");
-        let novelty = Novelty::measure(x.view(), &clustering).expect("400 rows");
+        let novelty = Novelty::measure(&x.view(), &clustering).unwrap().expect("400 rows");
         let new = Matrix::from_rows(&[[5.0f32, 5.0], [105.0, 105.0]]);
         let p = novelty.p_values(&clustering, new.view(), &clustering.assign(new.view()));
         assert!(p[0] < 1e-6 && p[1] > 0.1, "{p:?}");
@@ -375,13 +382,13 @@ mod tests {
         let x = Matrix::from_fn(12, 1, |i, _| (i % 2) as f32);
         let spec = ClusterSpec::named("kmeans").expect("listed").with_k(2);
         let clustering = spec.fit(x.view(), Seed(0), &Silent).expect("two distinct rows");
-        let novelty = Novelty::measure(x.view(), &clustering).expect("12 rows");
+        let novelty = Novelty::measure(&x.view(), &clustering).unwrap().expect("12 rows");
         let new = Matrix::from_rows(&[[0.0f32], [1.0], [0.3]]);
         let p = novelty.p_values(&clustering, new.view(), &clustering.assign(new.view()));
         assert_eq!(p, [1.0, 1.0, 0.0]);
         let one = Matrix::zeros(1, 2);
         let spec = ClusterSpec::named("kmeans").expect("listed").with_k(1);
         let clustering = spec.fit(one.view(), Seed(0), &Silent).expect("one row");
-        assert_eq!(Novelty::measure(one.view(), &clustering), None);
+        assert_eq!(Novelty::measure(&one.view(), &clustering).unwrap(), None);
     }
 }

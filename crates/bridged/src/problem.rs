@@ -1,9 +1,10 @@
 //! The task: two pools that nobody linked, and a few known pairs.
 
+use crate::cluster::{ClusterError, largest_of_finite};
 use crate::offset::Offset;
 use crate::side::Names;
 use crate::{Error, range};
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, Rows};
 use std::collections::HashSet;
 
 /// A pool that is given away with a fit, so that the model can keep its rows without a copy.
@@ -23,6 +24,16 @@ impl Pool {
         self.rows = std::mem::take(&mut self.offset).undo(self.rows);
         self
     }
+}
+
+/// A pool that need not be in memory.
+pub struct StoredPool<'a> {
+    /// The rows, (n, d).
+    pub rows: &'a dyn Rows,
+    /// What they are called: ids and texts of all rows, or none.
+    pub names: Names,
+    /// What was taken off their columns.
+    pub offset: Offset,
 }
 
 /// An input pool, an output pool, and pairs of their rows.
@@ -107,15 +118,37 @@ impl<'a> Problem<'a> {
     /// Pools with rows and columns and finite numbers; at least one pair, each within the pools and
     /// named once.
     pub fn check(self) -> Result<(), Error> {
+        self.pools(|pools| pools.check())
+    }
+
+    /// Calls `with` with the same task for pools that need not be in memory.
+    pub(crate) fn pools<T>(self, with: impl FnOnce(Pools<'_>) -> T) -> T {
+        with(Pools { x: &self.x, y: &self.y, pairs: self.pairs })
+    }
+}
+
+/// A task whose pools need not be in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Pools<'a> {
+    pub x: &'a dyn Rows,
+    pub y: &'a dyn Rows,
+    pub pairs: Pairs<'a>,
+}
+
+impl Pools<'_> {
+    /// As [`Problem::check`] says.
+    pub fn check(self) -> Result<(), Error> {
         for (side, pool) in [("x", self.x), ("y", self.y)] {
             if pool.rows() == 0 || pool.cols() == 0 {
                 let (rows, cols) = (pool.rows(), pool.cols());
                 return Err(Error::EmptyPool { side, rows, cols });
             }
-            if let Some((row, column)) = pool.first_non_finite() {
-                return Err(Error::NotFinite { side, row, column });
-            }
-            range::check(pool).map_err(|problem| Error::OutOfRange { side, problem })?;
+            let largest = largest_of_finite(pool).map_err(|error| match error {
+                ClusterError::NotFinite { row, column } => Error::NotFinite { side, row, column },
+                ClusterError::Rows(error) => Error::Rows(error),
+                source => Error::Cluster { side, source },
+            })?;
+            range::check_largest(largest).map_err(|problem| Error::OutOfRange { side, problem })?;
         }
         if self.pairs.is_empty() {
             return Err(Error::NoPairs);

@@ -41,12 +41,12 @@ pub fn check_largest(largest: f64) -> Result<(), OutOfRange> {
     if fits { Ok(()) } else { Err(OutOfRange { largest }) }
 }
 
-/// The same for rows that are finite.
-pub(crate) fn check(rows: MatrixRef<'_>) -> Result<(), OutOfRange> {
+/// The largest magnitude of rows.
+pub(crate) fn largest(rows: MatrixRef<'_>) -> f64 {
     let largest = chunks::map_blocks(rows.rows(), |range| {
         rows.slice(range).data().iter().fold(0.0f32, |most, v| most.max(v.abs()))
     });
-    check_largest(f64::from(largest.into_iter().fold(0.0, f32::max)))
+    f64::from(largest.into_iter().fold(0.0, f32::max))
 }
 
 #[cfg(test)]
@@ -56,7 +56,10 @@ mod tests {
 
     #[test]
     fn what_distances_cannot_bear_is_refused_with_a_unit_that_they_can() {
-        let of = |v: f32| check(Matrix::from_rows(&[[v, 0.0]]).view()).map_err(|e| e.to_string());
+        let of = |v: f32| {
+            let rows = Matrix::from_rows(&[[v, 0.0]]);
+            check_largest(largest(rows.view())).map_err(|e| e.to_string())
+        };
         for fine in [0.0, 1.0, -1e15, 1e-15] {
             assert_eq!(of(fine), Ok(()), "{fine}");
         }

@@ -8,8 +8,9 @@ use crate::Error;
 use crate::cluster::unit_rows;
 use crate::settings::{BadParameter, Limits, within};
 use bridged_math::linalg::{pca, pca_memory};
+use bridged_math::rows::{BlockSums, mean_row};
 use bridged_math::simd::{Panels, Tail};
-use bridged_math::{Matrix, MatrixRef, chunks, memory};
+use bridged_math::{Matrix, MatrixRef, Rows, chunks, memory};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -80,10 +81,15 @@ impl Scale {
 
     /// Fits it on a pool; `side` names the pool in errors.
     pub fn fit(self, x: MatrixRef<'_>, side: &'static str) -> Result<Scaler, Error> {
+        self.fit_rows(&x, side)
+    }
+
+    /// The same on a pool that need not be in memory, with the same bytes.
+    pub(crate) fn fit_rows(self, x: &dyn Rows, side: &'static str) -> Result<Scaler, Error> {
         match self {
             Scale::None => Ok(Scaler::None),
             Scale::L2 => Ok(Scaler::L2),
-            Scale::Standardize => Ok(standardize(x)),
+            Scale::Standardize => standardize(x),
             Scale::Pca { components } => {
                 let most = x.cols().min(x.rows());
                 if components == 0 || components > most {
@@ -97,8 +103,15 @@ impl Scale {
                     x.rows(),
                     x.cols()
                 );
-                memory::require(what, pca_memory(x.rows(), x.cols()) as u64)?;
-                let fitted = pca(x, components);
+                let (n, many) = (x.rows(), x.rows().min(PCA_ROWS));
+                memory::require(what, pca_memory(many, x.cols()) as u64)?;
+                let fitted = match x.in_memory().filter(|_| many == n) {
+                    Some(x) => pca(x, components),
+                    None => {
+                        let sample: Vec<usize> = (0..many).map(|s| s * n / many).collect();
+                        pca(x.select(&sample)?.view(), components)
+                    }
+                };
                 let mean = fitted.mean.iter().map(|&v| v as f32).collect();
                 Ok(Scaler::Project { mean, components: fitted.components })
             }
@@ -106,21 +119,41 @@ impl Scale {
     }
 }
 
-fn standardize(x: MatrixRef<'_>) -> Scaler {
-    let mean = x.mean_row();
-    let partials = chunks::map_blocks(x.rows(), |range| {
-        let mut squares = vec![0.0f64; x.cols()];
+/// Principal components are those of at most this many rows, evenly spaced.
+const PCA_ROWS: usize = 100_000;
+
+fn standardize(x: &dyn Rows) -> Result<Scaler, Error> {
+    let mean = mean_row(x)?;
+    let add = |rows: MatrixRef<'_>, range: std::ops::Range<usize>, squares: &mut [f64]| {
         for i in range {
-            for ((s, &v), m) in squares.iter_mut().zip(x.row(i)).zip(&mean) {
+            for ((s, &v), m) in squares.iter_mut().zip(rows.row(i)).zip(&mean) {
                 *s += (f64::from(v) - m).powi(2);
             }
         }
-        squares
-    });
-    let mut variance = vec![0.0f64; x.cols()];
-    for partial in partials {
-        variance.iter_mut().zip(partial).for_each(|(v, p)| *v += p / x.rows() as f64);
-    }
+    };
+    let n = x.rows() as f64;
+    let variance = match x.in_memory() {
+        Some(x) => {
+            let partials = chunks::map_blocks(x.rows(), |range| {
+                let mut squares = vec![0.0f64; x.cols()];
+                add(x, range, &mut squares);
+                squares
+            });
+            let mut variance = vec![0.0f64; x.cols()];
+            for partial in partials {
+                variance.iter_mut().zip(partial).for_each(|(v, p)| *v += p / n);
+            }
+            variance
+        }
+        None => {
+            let mut sums = BlockSums::divided(x.rows(), x.cols(), n);
+            x.scan(&mut |first, part| {
+                sums.add(first, part.rows(), |range, sums| add(part, range, sums));
+                Ok(())
+            })?;
+            sums.total()
+        }
+    };
     // A column whose spread is rounding noise of its mean, or too small to divide by, is constant.
     let factor = variance.iter().zip(&mean).map(|(v, m)| {
         let deviation = v.sqrt();
@@ -130,10 +163,19 @@ fn standardize(x: MatrixRef<'_>) -> Scaler {
             (1.0 / deviation) as f32
         }
     });
-    Scaler::Affine { factor: factor.collect(), shift: mean.iter().map(|&v| v as f32).collect() }
+    let factor = factor.collect();
+    Ok(Scaler::Affine { factor, shift: mean.iter().map(|&v| v as f32).collect() })
 }
 
 impl Scaler {
+    /// How many columns scaled rows have, of rows with `cols`.
+    pub(crate) fn cols(&self, cols: usize) -> usize {
+        match self {
+            Scaler::Project { components, .. } => components.rows(),
+            Scaler::None | Scaler::Affine { .. } | Scaler::L2 => cols,
+        }
+    }
+
     /// The scaled rows; without a copy where nothing is done.
     pub fn apply<'a>(&self, x: MatrixRef<'a>) -> Scaled<'a> {
         let (rows, cols) = (x.rows(), x.cols());

@@ -33,7 +33,7 @@
 use crate::cluster::NOISE;
 use crate::metrics::MetricError;
 use bridged_math::distance::squared_distance;
-use bridged_math::{MatrixRef, Seed, chunks};
+use bridged_math::{MatrixRef, Rows, RowsError, Seed, chunks};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
@@ -83,17 +83,53 @@ pub fn separation(
     labels: &[u32],
     centroids: MatrixRef<'_>,
 ) -> Result<Separation, MetricError> {
-    let sizes = check(x, labels, centroids)?;
-    let (k, d) = (centroids.rows(), x.cols());
+    if let Some((row, column)) = x.first_non_finite() {
+        return Err(MetricError::NotFinite { row, column });
+    }
+    separation_of(&x, labels, centroids).map_err(|error| match error {
+        Failed::Metric(error) => error,
+        Failed::Rows(error) => unreachable!("rows in memory can be read: {error}"),
+    })
+}
+
+/// Why the separation of rows that need not be in memory could not be estimated.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    Metric(MetricError),
+    Rows(RowsError),
+}
+
+impl From<MetricError> for Failed {
+    fn from(error: MetricError) -> Self {
+        Self::Metric(error)
+    }
+}
+
+impl From<RowsError> for Failed {
+    fn from(error: RowsError) -> Self {
+        Self::Rows(error)
+    }
+}
+
+/// The same for finite rows that need not be in memory.
+pub(crate) fn separation_of(
+    rows: &dyn Rows,
+    labels: &[u32],
+    centroids: MatrixRef<'_>,
+) -> Result<Separation, Failed> {
+    let sizes = check(rows, labels, centroids)?;
+    let (k, d) = (centroids.rows(), rows.cols());
     let clustered: Vec<u32> =
-        (0..x.rows() as u32).filter(|&i| labels[i as usize] != NOISE).collect();
+        (0..rows.rows() as u32).filter(|&i| labels[i as usize] != NOISE).collect();
     let n = clustered.len();
     let m = n.min(MAX_ROWS);
-    let sample: Vec<u32> = (0..m).map(|i| clustered[i * n / m]).collect();
+    let sample: Vec<usize> = (0..m).map(|i| clustered[i * n / m] as usize).collect();
+    let labels: Vec<u32> = sample.iter().map(|&i| labels[i]).collect();
+    let x = rows.select(&sample)?;
 
     // A row's residual has 1 − 1/(size of its cluster) of the variance, as its centroid follows it.
     let freedom = m as f64 * n.saturating_sub(k) as f64 / n as f64;
-    let residuals = Residuals { x, labels, centroids, sample: &sample };
+    let residuals = Residuals { x: x.view(), labels: &labels, centroids };
     let variance = |sum: f64| if freedom > 0.0 { (sum / freedom).max(0.0) } else { 0.0 };
     let sigma = variance(residuals.largest_eigenvalue()).sqrt();
     let sigma_isotropic = (variance(residuals.sum_of_squares()) / d as f64).sqrt();
@@ -176,7 +212,7 @@ pub fn majority_is_right(pairs: u32, p: f64) -> f64 {
 
 /// The sizes of the clusters, if everything fits together.
 fn check(
-    x: MatrixRef<'_>,
+    x: &dyn Rows,
     labels: &[u32],
     centroids: MatrixRef<'_>,
 ) -> Result<Vec<usize>, MetricError> {
@@ -186,9 +222,6 @@ fn check(
     }
     if centroids.cols() != x.cols() {
         return Err(MetricError::Columns { got: centroids.cols(), need: x.cols() });
-    }
-    if let Some((row, column)) = x.first_non_finite() {
-        return Err(MetricError::NotFinite { row, column });
     }
     let mut sizes = vec![0usize; centroids.rows()];
     for (row, &label) in labels.iter().enumerate().filter(|(_, l)| **l != NOISE) {
@@ -217,23 +250,22 @@ fn nearest_two(centroids: MatrixRef<'_>) -> Option<(f64, (u32, u32))> {
     best
 }
 
-/// R, the rows of the sample minus their centroids; never stored.
+/// R, rows minus their centroids; never stored.
 struct Residuals<'a> {
     x: MatrixRef<'a>,
     labels: &'a [u32],
     centroids: MatrixRef<'a>,
-    sample: &'a [u32],
 }
 
 impl Residuals<'_> {
     /// Adds up what `f(residual, sum)` makes of each residual, in a fixed order.
     fn fold(&self, width: usize, f: impl Fn(&[f64], &mut [f64]) + Sync) -> Vec<f64> {
-        let partials = chunks::map_blocks(self.sample.len(), |range| {
+        let partials = chunks::map_blocks(self.x.rows(), |range| {
             let mut sum = vec![0.0f64; width];
             let mut residual = vec![0.0f64; self.x.cols()];
-            for &i in &self.sample[range] {
-                let centroid = self.centroids.row(self.labels[i as usize] as usize);
-                for ((r, &v), &c) in residual.iter_mut().zip(self.x.row(i as usize)).zip(centroid) {
+            for i in range {
+                let centroid = self.centroids.row(self.labels[i] as usize);
+                for ((r, &v), &c) in residual.iter_mut().zip(self.x.row(i)).zip(centroid) {
                     *r = f64::from(v) - f64::from(c);
                 }
                 f(&residual, &mut sum);
@@ -390,13 +422,7 @@ mod tests {
             let mixture = Mixture { classes: 3, dim_x: d, ..Mixture::default() };
             let s = mixture.draw(sizes(n), Seed(d as u64));
             let c = centroids(&s.x, &s.latent_x, 3);
-            let sample: Vec<u32> = (0..n as u32).collect();
-            let residuals = Residuals {
-                x: s.x.view(),
-                labels: &s.latent_x,
-                centroids: c.view(),
-                sample: &sample,
-            };
+            let residuals = Residuals { x: s.x.view(), labels: &s.latent_x, centroids: c.view() };
             let mut v: Vec<f64> = (0..d).map(|i| 1.0 + (i as f64 * 0.37).sin()).collect();
             let mut exact = 0.0;
             for _ in 0..2000 {

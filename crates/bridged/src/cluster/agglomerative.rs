@@ -105,7 +105,7 @@ impl Clusterer for Agglomerative {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
+        check_shape(&x, self.k)?;
         let n = x.rows();
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(n, x.cols(), &seen).expect("the metric keeps the shape");

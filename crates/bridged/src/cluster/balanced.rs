@@ -140,7 +140,7 @@ impl Clusterer for BalancedKMeans {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
+        check_shape(&x, self.k)?;
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);

@@ -22,8 +22,9 @@ use bridged_math::distance::{
     Centres, least, least_and_close, nearest_exactly, squared_distance, squared_norm,
     squared_to_some,
 };
-use bridged_math::{MatrixRef, chunks};
+use bridged_math::{MatrixRef, Rows, RowsError, chunks};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows gathered for one matrix product.
 const TILE: usize = 128;
@@ -66,9 +67,9 @@ impl RowState {
     }
 }
 
-/// Labels of n rows that follow k moving centres.
-pub(super) struct Assigner<'a> {
-    x: MatrixRef<'a>,
+/// Labels of n rows that follow k moving centres. The rows themselves come by in every pass.
+pub(super) struct Assigner {
+    cols: usize,
     shift: Vec<f32>,
     origin: f32,         // ‖shift‖
     order: Vec<u32>,     // internal position of a centre -> its number
@@ -82,63 +83,111 @@ pub(super) struct Assigner<'a> {
     epsilon: f32,
 }
 
-impl<'a> Assigner<'a> {
-    /// Prepares for centres that start at `start`.
-    pub fn new(x: MatrixRef<'a>, start: MatrixRef<'_>, pruning: Pruning) -> Self {
-        let groups = groups_for(start.rows(), x.cols());
+impl Assigner {
+    /// Prepares for `rows` rows and centres that start at `start`. Bounds take at most `room` bytes: with
+    /// fewer of them more distances are measured, and the labels are the same.
+    pub fn new(rows: usize, start: MatrixRef<'_>, pruning: Pruning, room: u64) -> Self {
+        let (k, cols) = (start.rows(), start.cols());
+        let affordable = (room / (BOUND * rows.max(1)) as u64) as usize;
+        let groups = groups_for(k, cols).min(affordable.max(1));
+        let pruning = if affordable == 0 { Pruning::Off } else { pruning };
         let shift: Vec<f32> = start.mean_row().into_iter().map(|v| v as f32).collect();
-        let mut base = vec![0.0f32; x.rows()];
-        chunks::map_blocks_mut(&mut base, 1, |range, out| {
-            for (o, i) in out.iter_mut().zip(range) {
-                *o = squared_distance(x.row(i), &shift) as f32;
-            }
-        });
-        let bounds = if pruning == Pruning::On { x.rows() * groups } else { 0 };
+        let bounds = if pruning == Pruning::On { rows * groups } else { 0 };
         Self {
-            x,
+            cols,
             origin: squared_norm(&shift).sqrt() as f32,
             shift,
             order: group_similar(start, groups),
-            base,
-            rows: vec![RowState::unknown(0, 0); x.rows()],
+            base: vec![0.0; rows],
+            rows: vec![RowState::unknown(0, 0); rows],
             lower: vec![0.0; bounds],
             since: vec![0; bounds],
             groups,
-            history: History::new(x.rows(), start.rows(), groups),
+            history: History::new(rows, k, groups),
             pruning,
             // Rounding of a product of d terms, with room to spare.
-            epsilon: f32::EPSILON * (8.0 + (x.cols() as f32).sqrt()),
+            epsilon: f32::EPSILON * (8.0 + (cols as f32).sqrt()),
         }
     }
 
     /// The labels now, numbered as the centres are.
     pub fn labels(&self) -> Vec<u32> {
-        self.rows.iter().map(|r| self.order[r.label as usize]).collect()
+        self.labels_of(0..self.rows.len())
     }
 
-    /// Assigns every row to the nearest of `centroids` and returns the rows that moved, in order.
-    pub fn assign(&mut self, centroids: MatrixRef<'_>) -> Vec<Move> {
-        let full = self.history.is_empty() || self.pruning == Pruning::Off;
+    /// The labels of some rows.
+    pub fn labels_of(&self, rows: Range<usize>) -> Vec<u32> {
+        self.rows[rows].iter().map(|r| self.order[r.label as usize]).collect()
+    }
+
+    /// Assigns every row to the nearest of `centroids`; `each` sees the parts with the rows that moved, in order.
+    pub fn assign(
+        &mut self,
+        rows: &dyn Rows,
+        centroids: MatrixRef<'_>,
+        each: &mut dyn FnMut(&Self, Part<'_>),
+    ) -> Result<(), RowsError> {
+        let first_pass = self.history.is_empty();
+        let full = first_pass || self.pruning == Pruning::Off;
         if self.history.is_full() {
             self.forget();
         }
         let internal = centroids.select(self.order.iter().map(|&j| j as usize));
         let centres = Centres::with_shift(internal.clone(), self.shift.clone());
         self.history.push(internal);
+        rows.scan(&mut |first, part| {
+            if first_pass {
+                self.measure_base(first, part);
+            }
+            let moves = self.assign_part(first, part, &centres, full);
+            each(self, Part { first, rows: part, moves: &moves });
+            Ok(())
+        })
+    }
+
+    /// ‖x − shift‖² of the rows of a part.
+    fn measure_base(&mut self, first: usize, part: MatrixRef<'_>) {
+        let shift = &self.shift;
+        chunks::map_blocks_mut(&mut self.base[first..first + part.rows()], 1, |range, out| {
+            for (o, i) in out.iter_mut().zip(range) {
+                *o = squared_distance(part.row(i), shift) as f32;
+            }
+        });
+    }
+
+    fn assign_part(
+        &mut self,
+        first: usize,
+        x: MatrixRef<'_>,
+        centres: &Centres,
+        full: bool,
+    ) -> Vec<Move> {
+        debug_assert_eq!(x.cols(), self.cols);
+        let end = first + x.rows();
         let pass = Pass {
-            x: self.x,
-            base: &self.base,
+            x,
+            base: &self.base[first..end],
             radius: centres.radius(),
             origin: self.origin,
-            centres: &centres,
+            centres,
             history: &self.history,
             groups: self.groups,
             epsilon: self.epsilon,
         };
-        let len = chunks::block_len(self.x.rows());
-        let blocks = self.rows.len().div_ceil(len);
-        let bounds =
-            LowerBounds::blocks(&mut self.lower, &mut self.since, self.groups, len, blocks);
+        let len = chunks::block_len(x.rows());
+        let blocks = x.rows().div_ceil(len);
+        let of_part = |bounds: usize| match bounds {
+            0 => 0..0,
+            _ => first * self.groups..end * self.groups,
+        };
+        let (lower, since) = (of_part(self.lower.len()), of_part(self.since.len()));
+        let bounds = LowerBounds::blocks(
+            &mut self.lower[lower],
+            &mut self.since[since],
+            self.groups,
+            len,
+            blocks,
+        );
         let measure = |(b, (rows, bounds))| {
             let mut block = Block { pass: &pass, start: b * len, rows, bounds, moves: vec![] };
             if full || block.is_hopeless() {
@@ -148,10 +197,11 @@ impl<'a> Assigner<'a> {
             }
             block.moves
         };
-        let blocks = self.rows.par_chunks_mut(len).zip(bounds).enumerate();
+        let blocks = self.rows[first..end].par_chunks_mut(len).zip(bounds).enumerate();
         let moves: Vec<Vec<Move>> = blocks.map(carry(measure)).collect();
         let mut moves = moves.concat();
         for m in &mut moves {
+            m.row += first as u32;
             (m.from, m.to) = (self.order[m.from as usize], self.order[m.to as usize]);
         }
         moves
@@ -187,11 +237,25 @@ impl<'a> Assigner<'a> {
     }
 }
 
+/// What a pass shows of a part of the rows.
+pub(super) struct Part<'a> {
+    /// The number of its first row.
+    pub first: usize,
+    pub rows: MatrixRef<'a>,
+    /// The rows that moved, numbered among all.
+    pub moves: &'a [Move],
+}
+
 /// One group for each centre while the bounds take at most a third of what the rows do, or fewer.
 fn groups_for(k: usize, cols: usize) -> usize {
     let affordable = cols * size_of::<f32>() / 3 / BOUND;
     let few = (k / 8).next_multiple_of(8).clamp(GROUPS.0, GROUPS.1);
     k.min(affordable.max(few))
+}
+
+/// The bytes of what is known of all rows without any bound.
+pub(super) fn least_memory(rows: usize) -> f64 {
+    (rows * (size_of::<RowState>() + size_of::<f32>())) as f64
 }
 
 /// The bytes of the bounds of all rows.

@@ -3,8 +3,10 @@
 use super::assign::AssignRule;
 use crate::cluster::ClusterError;
 use bridged_math::distance::squared_distance;
-use bridged_math::{Matrix, MatrixRef, chunks};
+use bridged_math::rows::{BlockSums, scan_until};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, chunks};
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 
 /// The label of a row that belongs to no cluster (DBSCAN only).
 pub const NOISE: u32 = u32::MAX;
@@ -75,10 +77,20 @@ impl Clustering {
     /// If a label is neither below `k` nor [`NOISE`], or a cluster is empty: an algorithm repairs
     /// those before it gets here.
     pub fn from_labels(x: MatrixRef<'_>, labels: Vec<u32>, k: usize, rule: AssignRule) -> Self {
-        let (centroids, sizes) = means_of(x, &labels, k);
+        Self::from_labels_of(&x, labels, k, rule).expect("rows in memory can be read")
+    }
+
+    /// The same for rows that need not be in memory.
+    pub(crate) fn from_labels_of(
+        rows: &dyn Rows,
+        labels: Vec<u32>,
+        k: usize,
+        rule: AssignRule,
+    ) -> Result<Self, RowsError> {
+        let (centroids, sizes) = means_of_rows(rows, &labels, k)?;
         assert!(sizes.iter().all(|&s| s > 0), "every cluster has a row");
-        let inertia = inertia_of(x, &labels, &centroids);
-        Self { labels, centroids, sizes, inertia, iterations: 0, converged: true, rule }
+        let inertia = inertia_of(rows, &labels, &centroids)?;
+        Ok(Self { labels, centroids, sizes, inertia, iterations: 0, converged: true, rule })
     }
 
     /// The number of clusters.
@@ -93,7 +105,7 @@ impl Clustering {
 }
 
 /// What every algorithm needs of the shape of its rows: some rows, some columns, 1 ≤ k ≤ rows.
-pub(crate) fn check_shape(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError> {
+pub(crate) fn check_shape(x: &dyn Rows, k: usize) -> Result<(), ClusterError> {
     if x.rows() == 0 {
         return Err(ClusterError::NoRows);
     }
@@ -107,17 +119,30 @@ pub(crate) fn check_shape(x: MatrixRef<'_>, k: usize) -> Result<(), ClusterError
 }
 
 /// What every algorithm needs of the numbers: none is NaN or infinite.
-pub(crate) fn check_finite(x: MatrixRef<'_>) -> Result<(), ClusterError> {
-    match x.first_non_finite() {
-        Some((row, column)) => Err(ClusterError::NotFinite { row, column }),
-        None => Ok(()),
-    }
+pub(crate) fn check_finite(rows: &dyn Rows) -> Result<(), ClusterError> {
+    largest_of_finite(rows).map(|_| ())
 }
 
 /// Rows that are finite and whose distances fit 32-bit floats.
-pub(crate) fn check_rows(x: MatrixRef<'_>) -> Result<(), ClusterError> {
-    check_finite(x)?;
-    Ok(crate::range::check(x)?)
+pub(crate) fn check_rows(rows: &dyn Rows) -> Result<(), ClusterError> {
+    Ok(crate::range::check_largest(largest_of_finite(rows)?)?)
+}
+
+/// The largest magnitude of rows that are finite.
+pub(crate) fn largest_of_finite(rows: &dyn Rows) -> Result<f64, ClusterError> {
+    let (mut largest, mut wrong) = (0.0, None);
+    scan_until(rows, &mut |first, part| {
+        if let Some((row, column)) = part.first_non_finite() {
+            wrong = Some((first + row, column));
+            return ControlFlow::Break(());
+        }
+        largest = f64::max(largest, crate::range::largest(part));
+        ControlFlow::Continue(())
+    })?;
+    match wrong {
+        Some((row, column)) => Err(ClusterError::NotFinite { row, column }),
+        None => Ok(largest),
+    }
 }
 
 /// The mean and the number of the rows of each label, the same on any thread count.
@@ -147,16 +172,74 @@ pub(crate) fn means_of(x: MatrixRef<'_>, labels: &[u32], k: usize) -> (Matrix, V
     (means, sizes)
 }
 
+/// The same for rows that need not be in memory, with the same bytes.
+pub(crate) fn means_of_rows(
+    rows: &dyn Rows,
+    labels: &[u32],
+    k: usize,
+) -> Result<(Matrix, Vec<u32>), RowsError> {
+    if let Some(x) = rows.in_memory() {
+        return Ok(means_of(x, labels, k));
+    }
+    let d = rows.cols();
+    let mut sums = BlockSums::new(rows.rows(), k * d);
+    rows.scan(&mut |first, part| {
+        sums.add(first, part.rows(), |range, sums| {
+            for i in range.filter(|i| labels[first + i] != NOISE) {
+                let j = labels[first + i] as usize;
+                let sum = sums[j * d..(j + 1) * d].iter_mut();
+                sum.zip(part.row(i)).for_each(|(s, &v)| *s += f64::from(v));
+            }
+        });
+        Ok(())
+    })?;
+    let mut sizes = vec![0u32; k];
+    labels.iter().filter(|l| **l != NOISE).for_each(|&l| sizes[l as usize] += 1);
+    let sums = sums.total();
+    let means = Matrix::from_fn(k, d, |j, c| (sums[j * d + c] / f64::from(sizes[j].max(1))) as f32);
+    Ok((means, sizes))
+}
+
 /// Σ ‖row − centroid of its label‖² over labelled rows.
-pub(crate) fn inertia_of(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -> f64 {
-    chunks::map_blocks(x.rows(), |range| {
-        range
-            .filter(|&i| labels[i] != NOISE)
-            .map(|i| squared_distance(x.row(i), centroids.row(labels[i] as usize)))
-            .sum::<f64>()
+pub(crate) fn inertia_of(
+    rows: &dyn Rows,
+    labels: &[u32],
+    centroids: &Matrix,
+) -> Result<f64, RowsError> {
+    let own = |i: usize| (labels[i] != NOISE).then(|| centroids.row(labels[i] as usize));
+    if let Some(x) = rows.in_memory() {
+        let blocks = chunks::map_blocks(x.rows(), |range| {
+            range.filter_map(|i| Some(squared_distance(x.row(i), own(i)?))).sum::<f64>()
+        });
+        return Ok(blocks.into_iter().sum());
+    }
+    let mut sum = BlockSums::new(rows.rows(), 1);
+    for_each_distance(rows, own, |first, squared| {
+        sum.add(first, squared.len(), |range, sum| {
+            squared[range].iter().for_each(|s| sum[0] += s);
+        });
+    })?;
+    Ok(sum.total()[0])
+}
+
+/// Calls `each` with the number of the first row of a part, and ‖row − `to(row)`‖² of its rows; 0 where there is
+/// nothing to measure to.
+pub(super) fn for_each_distance<'a>(
+    rows: &dyn Rows,
+    to: impl Fn(usize) -> Option<&'a [f32]> + Sync,
+    mut each: impl FnMut(usize, &[f64]),
+) -> Result<(), RowsError> {
+    let mut squared = Vec::new();
+    rows.scan(&mut |first, part| {
+        squared.resize(part.rows(), 0.0);
+        chunks::map_blocks_mut(&mut squared, 1, |range, out| {
+            for (out, i) in out.iter_mut().zip(range) {
+                *out = to(first + i).map_or(0.0, |to| squared_distance(part.row(i), to));
+            }
+        });
+        each(first, &squared);
+        Ok(())
     })
-    .into_iter()
-    .sum()
 }
 
 /// Numbers the clusters in the order in which the rows first meet them, so that equal partitions

@@ -134,7 +134,7 @@ impl Clusterer for Dbscan {
         _: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, 1)?;
+        check_shape(&x, 1)?;
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("the metric keeps the shape");
         let neighbors = Neighbors::new(rows);

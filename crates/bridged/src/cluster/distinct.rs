@@ -1,10 +1,12 @@
 //! Every cluster needs a distinct row of its own: how many there are, up to as many as are needed.
 
 use super::{ClusterError, ClusterSpec, Metric};
-use bridged_math::MatrixRef;
+use bridged_math::rows::scan_until;
+use bridged_math::{MatrixRef, Rows, RowsError};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::ops::ControlFlow;
 
 impl ClusterSpec {
     /// Whether there is a distinct row for each cluster that is asked for. With fewer, equal rows
@@ -22,10 +24,15 @@ impl ClusterSpec {
     /// assert_eq!(error.to_string(), need);
     /// ```
     pub fn check_distinct(&self, x: MatrixRef<'_>) -> Result<(), ClusterError> {
+        self.check_distinct_rows(&x)
+    }
+
+    /// The same for rows that need not be in memory.
+    pub(crate) fn check_distinct_rows(&self, rows: &dyn Rows) -> Result<(), ClusterError> {
         let Some(k) = self.k() else { return Ok(()) };
-        match distinct_rows(x, self.metric(), k) {
+        match distinct_rows(rows, self.metric(), k)? {
             // No rows, and more clusters than rows, have errors of their own.
-            distinct if distinct < k && k <= x.rows() => {
+            distinct if distinct < k && k <= rows.rows() => {
                 Err(ClusterError::TooFewDistinct { distinct, k })
             }
             _ => Ok(()),
@@ -47,21 +54,28 @@ impl ClusterSpec {
 }
 
 /// How many distinct rows there are, as the metric sees them; counting ends at `most`.
-pub(crate) fn distinct_rows(x: MatrixRef<'_>, metric: Metric, most: usize) -> usize {
+pub(crate) fn distinct_rows(
+    rows: &dyn Rows,
+    metric: Metric,
+    most: usize,
+) -> Result<usize, RowsError> {
     let mut found: HashMap<u64, Vec<Vec<f32>>> = HashMap::new();
     let mut distinct = 0;
-    for i in 0..x.rows() {
-        if distinct == most {
-            break;
+    scan_until(rows, &mut |_, part| {
+        for i in 0..part.rows() {
+            if distinct == most {
+                return ControlFlow::Break(());
+            }
+            let seen = metric.view(part.slice(i..i + 1));
+            let alike = found.entry(hash(&seen)).or_default();
+            if !alike.iter().any(|row| row[..] == seen[..]) {
+                alike.push(seen.into_owned());
+                distinct += 1;
+            }
         }
-        let seen = metric.view(x.slice(i..i + 1));
-        let alike = found.entry(hash(&seen)).or_default();
-        if !alike.iter().any(|row| row[..] == seen[..]) {
-            alike.push(seen.into_owned());
-            distinct += 1;
-        }
-    }
-    distinct
+        ControlFlow::Continue(())
+    })?;
+    Ok(distinct)
 }
 
 /// Equal rows have equal hashes: zero has no sign here.
@@ -79,9 +93,9 @@ mod tests {
     #[test]
     fn rows_are_counted_as_the_metric_sees_them_and_no_further_than_needed() {
         let x = Matrix::from_rows(&[[1.0, 0.0], [2.0, -0.0], [1.0, -0.0], [0.0, 3.0], [0.0, 1.0]]);
-        assert_eq!(distinct_rows(x.view(), Metric::Euclidean, 9), 4);
-        assert_eq!(distinct_rows(x.view(), Metric::Cosine, 9), 2);
-        assert_eq!(distinct_rows(x.view(), Metric::Euclidean, 2), 2);
-        assert_eq!(distinct_rows(Matrix::zeros(0, 2).view(), Metric::Euclidean, 2), 0);
+        assert_eq!(distinct_rows(&x.view(), Metric::Euclidean, 9), Ok(4));
+        assert_eq!(distinct_rows(&x.view(), Metric::Cosine, 9), Ok(2));
+        assert_eq!(distinct_rows(&x.view(), Metric::Euclidean, 2), Ok(2));
+        assert_eq!(distinct_rows(&Matrix::zeros(0, 2).view(), Metric::Euclidean, 2), Ok(0));
     }
 }

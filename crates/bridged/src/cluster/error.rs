@@ -1,8 +1,8 @@
 //! What can go wrong while clustering, each with what to do about it.
 
 use crate::settings::BadParameter;
-use bridged_math::Cancelled;
-use bridged_math::memory::TooLarge;
+use bridged_math::memory::{self, TooLarge};
+use bridged_math::{Cancelled, RowsError};
 use thiserror::Error;
 
 /// Why a clustering could not be made.
@@ -87,6 +87,22 @@ pub enum ClusterError {
     /// The data does not allow it.
     #[error("{0}")]
     Unfit(String),
+    /// Rows that could not be read.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    /// An algorithm that needs all rows in memory, and rows that are not.
+    #[error(
+        "this clustering needs all rows in memory, {} in all, and {} are free; kmeans, balanced, minibatch and \
+         gmm read rows in passes, and --sample N clusters N rows and assigns the others",
+        memory::shown(*needs),
+        memory::shown(*free)
+    )]
+    NeedsMemory {
+        /// The bytes of the rows and of the algorithm.
+        needs: u64,
+        /// The bytes that may be taken.
+        free: u64,
+    },
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -143,7 +143,7 @@ impl Clusterer for GaussianMixture {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
+        check_shape(&x, self.k)?;
         if x.cols() == 1 && self.covariance == Covariance::Full {
             // On one column the two are the same, and the diagonal is the faster.
             let diagonal = Self { covariance: Covariance::Diagonal, ..self.clone() };
@@ -216,7 +216,7 @@ impl GaussianMixture {
         watch: &dyn Watch,
     ) -> Result<Vec<u32>, ClusterError> {
         if let Init::Given(_) = self.init {
-            let given = self.init.centroids(x, self.k, seed)?;
+            let given = self.init.centroids(&x, self.k, seed)?;
             let labels = nearest(x, given.view());
             let mut sizes = vec![0u32; self.k];
             labels.iter().for_each(|&l| sizes[l as usize] += 1);

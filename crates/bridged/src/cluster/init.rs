@@ -12,8 +12,9 @@ use super::kmeans::Scatter;
 use crate::cluster::ClusterError;
 use bridged_math::cancel::carry;
 use bridged_math::distance::Centres;
+use bridged_math::rows::select_in_order;
 use bridged_math::seed::Rng;
-use bridged_math::{Matrix, MatrixRef, Seed, chunks};
+use bridged_math::{Matrix, MatrixRef, Rows, Seed, chunks};
 use rand::RngExt;
 use rand::seq::index;
 use rayon::prelude::*;
@@ -34,25 +35,32 @@ pub enum Init {
 
 impl Init {
     /// The first centroids, (k, d). The data are finite and `k` is at most their rows.
-    pub fn centroids(
-        &self,
-        x: MatrixRef<'_>,
-        k: usize,
-        seed: Seed,
-    ) -> Result<Matrix, ClusterError> {
+    pub fn centroids(&self, rows: &dyn Rows, k: usize, seed: Seed) -> Result<Matrix, ClusterError> {
         match self {
             Init::PlusPlus => {
-                Ok(plus_plus(x, None, k, &[seed], Keep::Centroids).remove(0).centroids)
+                if let Some(x) = rows.in_memory() {
+                    return Ok(plus_plus(x, None, k, &[seed], Keep::Centroids).remove(0).centroids);
+                }
+                // As in memory: on all rows if they are few, else on a sample.
+                let few = rows.rows() <= sample_of(k);
+                let chosen =
+                    if few { (0..rows.rows()).collect() } else { sample(rows.rows(), k, seed) };
+                let chosen = rows.select(&chosen)?;
+                let mut one = plus_plus_on(chosen.view(), None, k, &[seed], Keep::Centroids);
+                Ok(one.remove(0).centroids)
             }
-            Init::Random => Ok(x.select(index::sample(&mut seed.rng(), x.rows(), k))),
-            Init::Given(given) if (given.rows(), given.cols()) == (k, x.cols()) => {
+            Init::Random => {
+                let drawn = index::sample(&mut seed.rng(), rows.rows(), k).into_vec();
+                Ok(select_in_order(rows, &drawn)?)
+            }
+            Init::Given(given) if (given.rows(), given.cols()) == (k, rows.cols()) => {
                 Ok(given.clone())
             }
             Init::Given(given) => Err(ClusterError::BadInit {
                 got_rows: given.rows(),
                 got_cols: given.cols(),
                 rows: k,
-                cols: x.cols(),
+                cols: rows.cols(),
             }),
         }
     }
@@ -71,7 +79,7 @@ impl Init {
             return Ok(plus_plus_from(&origin, k, seeds, Keep::Distances));
         }
         let start = |seed: &Seed| {
-            Ok(Start { centroids: self.centroids(x, k, *seed)?, half_distances: None })
+            Ok(Start { centroids: self.centroids(&x, k, *seed)?, half_distances: None })
         };
         seeds.iter().map(start).collect()
     }
@@ -98,7 +106,7 @@ impl Init {
                 keys.sort_by(|a, b| b.0.total_cmp(&a.0));
                 Ok(x.select(keys[..k].iter().map(|&(_, i)| i)))
             }
-            Init::Given(_) => self.centroids(x, k, seed),
+            Init::Given(_) => self.centroids(&x, k, seed),
         }
     }
 
@@ -126,8 +134,15 @@ enum Keep {
 }
 
 /// The draw is made from at most this many rows.
-fn sample_of(k: usize) -> usize {
+pub(super) fn sample_of(k: usize) -> usize {
     16_384.max(256 * k)
+}
+
+/// The rows of such a draw among n, ascending.
+fn sample(n: usize, k: usize, seed: Seed) -> Vec<usize> {
+    let mut rows = index::sample(&mut seed.child("sample").rng(), n, sample_of(k)).into_vec();
+    rows.sort_unstable();
+    rows
 }
 
 fn plus_plus(
@@ -137,14 +152,11 @@ fn plus_plus(
     seeds: &[Seed],
     keep: Keep,
 ) -> Vec<Start> {
-    let sample = sample_of(k);
-    if x.rows() <= sample {
+    if x.rows() <= sample_of(k) {
         return plus_plus_on(x, weights, k, seeds, keep);
     }
     let start = |seed: &Seed| {
-        let mut rng = seed.child("sample").rng();
-        let mut rows = index::sample(&mut rng, x.rows(), sample).into_vec();
-        rows.sort_unstable();
+        let rows = sample(x.rows(), k, *seed);
         let weights = weights.map(|w| rows.iter().map(|&i| w[i]).collect::<Vec<f32>>());
         plus_plus_on(x.select(rows).view(), weights.as_deref(), k, &[*seed], Keep::Centroids)
     };
@@ -301,7 +313,7 @@ mod tests {
     fn plus_plus_hits_every_well_separated_blob() {
         let x = Matrix::from_fn(300, 2, |i, j| (i % 6) as f32 * 100.0 + (i * (j + 3) % 7) as f32);
         for s in 0..20 {
-            let c = Init::PlusPlus.centroids(x.view(), 6, Seed(s)).unwrap();
+            let c = Init::PlusPlus.centroids(&x.view(), 6, Seed(s)).unwrap();
             let mut blobs: Vec<i32> = (0..6).map(|j| (c.row(j)[0] / 100.0) as i32).collect();
             blobs.sort_unstable();
             assert_eq!(blobs, [0, 1, 2, 3, 4, 5], "seed {s}");
@@ -311,7 +323,7 @@ mod tests {
     #[test]
     fn duplicates_leave_enough_centroids() {
         let x = Matrix::zeros(5, 3);
-        assert_eq!(Init::PlusPlus.centroids(x.view(), 5, Seed(0)).unwrap().rows(), 5);
+        assert_eq!(Init::PlusPlus.centroids(&x.view(), 5, Seed(0)).unwrap().rows(), 5);
     }
 
     #[test]
@@ -321,7 +333,7 @@ mod tests {
         let seeds: Vec<Seed> = (0..4).map(|r| Seed(1).nth(r)).collect();
         let starts = Init::PlusPlus.starts(x.view(), &Scatter::of(x.view()), 6, &seeds).unwrap();
         for (start, seed) in starts.into_iter().zip(seeds) {
-            assert_eq!(start.centroids, Init::PlusPlus.centroids(x.view(), 6, seed).unwrap());
+            assert_eq!(start.centroids, Init::PlusPlus.centroids(&x.view(), 6, seed).unwrap());
             let half = start.half_distances.expect("few rows: no sample was drawn");
             for (at, h) in half.into_iter().enumerate() {
                 let exact = squared_distance(x.row(at / 6), start.centroids.row(at % 6));
@@ -333,7 +345,7 @@ mod tests {
     #[test]
     fn given_centroids_must_fit() {
         let x = Matrix::zeros(5, 3);
-        let error = Init::Given(Matrix::zeros(2, 4)).centroids(x.view(), 2, Seed(0)).unwrap_err();
+        let error = Init::Given(Matrix::zeros(2, 4)).centroids(&x.view(), 2, Seed(0)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the initial centroids are 2 × 4, but 2 × 3 are needed (`k` × the columns of the data)"

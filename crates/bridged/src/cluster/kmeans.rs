@@ -17,14 +17,17 @@
 //! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
 use super::assign::AssignRule;
-use super::bounds::{Assigner, Pruning, bounds_memory};
-use super::clustering::{check_shape, inertia_of, unit_rows};
+use super::bounds::{Assigner, Pruning, bounds_memory, least_memory};
+use super::clustering::{check_shape, for_each_distance, inertia_of, unit_rows};
 use super::sums::{Move, Sums};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::cancel::carry;
 use bridged_math::distance::squared_distance;
-use bridged_math::{Cancelled, Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use bridged_math::rows::{BlockSums, Mapped, mean_row};
+use bridged_math::{
+    Cancelled, Matrix, MatrixRef, Rows, RowsError, Seed, Stage, Watch, chunks, memory,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,44 +113,53 @@ impl Clusterer for KMeans {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
     }
 
+    fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
+        let k = self.k.min(rows);
+        Some((least_memory(rows) + start_memory(rows, cols, k)) as u64)
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
-        let rows = unit.as_ref().map_or(x, Matrix::view);
-        let least_shift = self.tol * mean_variance(rows);
-        let restarts = self.init.useful_restarts(self.restarts) as usize;
+        match &unit {
+            Some(unit) => self.fit_seen(&x, &unit.view(), seed, watch),
+            None => self.fit_seen(&x, &x, seed, watch),
+        }
+    }
 
-        let stage =
-            Stage::begin(watch, "kmeans", Some(restarts as u64 * u64::from(self.max_iter)))?;
-        let done = AtomicU64::new(0);
-        let tick = |steps: u32| {
-            stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
-        };
-        let run = |r: usize| -> Result<KMeansRun, ClusterError> {
-            let start = self.init.centroids(rows, self.k, seed.nth(r))?;
-            let run = self.run(rows, start, least_shift, &tick)?;
-            tick(self.max_iter.saturating_sub(run.iterations))?;
-            Ok(run)
-        };
-        let runs: Vec<KMeansRun> = if x.data().len() <= SMALL {
-            (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?
-        } else {
-            best_of((0..restarts).map(run))?
-        };
-        let best =
-            runs.into_iter().reduce(KMeansRun::better).expect("at least one restart is made");
-        Ok(self.finish(x, best))
+    fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        match (rows.in_memory(), self.metric) {
+            (Some(x), _) => self.cluster(x, seed, watch),
+            (None, Metric::Euclidean) => self.fit_seen(rows, rows, seed, watch),
+            (None, Metric::Cosine) => {
+                let unit = Mapped::new(rows, rows.cols(), unit_rows);
+                self.fit_seen(rows, &unit, seed, watch)
+            }
+        }
     }
 }
 
 /// How many of these restarts run at the same time.
 fn side_by_side(restarts: u32) -> f64 {
     f64::from(restarts).min(rayon::current_num_threads() as f64)
+}
+
+/// The bytes of a start from a sample, of the centres, and of the labels, where rows come in passes.
+fn start_memory(rows: usize, cols: usize, k: usize) -> f64 {
+    let (n, d) = (rows as f64, cols as f64);
+    let sample = super::init::sample_of(k).min(rows) as f64;
+    let remembered = 8.0 * 4.0 * k as f64 * d;
+    let centres = k as f64 * d * 40.0 + 5.0 * (k * k) as f64;
+    sample * (4.0 * d + 4.0 * (4.0 + (k as f64).ln())) + remembered + centres + 4.0 * n
 }
 
 /// The bytes that one run takes at most: the start, the bounds of rows, where the centres were, and
@@ -194,9 +206,43 @@ impl KMeansRun {
 }
 
 impl KMeans {
+    /// Clusters `rows`, which the metric sees as `seen`.
+    fn fit_seen(
+        &self,
+        rows: &dyn Rows,
+        seen: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        check_shape(rows, self.k)?;
+        let restarts = self.init.useful_restarts(self.restarts) as usize;
+        let stage =
+            Stage::begin(watch, "kmeans", Some(restarts as u64 * u64::from(self.max_iter)))?;
+        let least_shift = self.tol * mean_variance(seen)?;
+        let done = AtomicU64::new(0);
+        let tick = |steps: u32| {
+            stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
+        };
+        let run = |r: usize| -> Result<KMeansRun, ClusterError> {
+            let start = self.init.centroids(seen, self.k, seed.nth(r))?;
+            let run = self.run(seen, start, least_shift, &tick)?;
+            tick(self.max_iter.saturating_sub(run.iterations))?;
+            Ok(run)
+        };
+        let is_small = rows.in_memory().is_some_and(|x| x.data().len() <= SMALL);
+        let runs: Vec<KMeansRun> = if is_small {
+            (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?
+        } else {
+            best_of((0..restarts).map(run))?
+        };
+        let best =
+            runs.into_iter().reduce(KMeansRun::better).expect("at least one restart is made");
+        self.finish(rows, best)
+    }
+
     fn run(
         &self,
-        x: MatrixRef<'_>,
+        rows: &dyn Rows,
         start: Matrix,
         least_shift: f64,
         tick: &(dyn Fn(u32) -> Result<(), Cancelled> + Sync),
@@ -206,10 +252,14 @@ impl KMeans {
             Algorithm::Lloyd => Pruning::Off,
         };
         let mut centroids = self.on_sphere(start);
-        let mut assigner = Assigner::new(x, centroids.view(), pruning);
-        assigner.assign(centroids.view());
-        let mut sums = Sums::new(x, &assigner.labels(), self.k);
-        repair_empty(x, &mut assigner, &mut sums, &centroids);
+        let mut assigner =
+            Assigner::new(rows.rows(), centroids.view(), pruning, room_for_bounds(rows));
+        let mut sums = Sums::zeros(self.k, rows.cols());
+        assigner.assign(rows, centroids.view(), &mut |assigner, part| {
+            let range = part.first..part.first + part.rows.rows();
+            sums.join(part.rows, &assigner.labels_of(range));
+        })?;
+        repair_empty(rows, &mut assigner, &mut sums, &centroids)?;
         let (mut iterations, mut converged, mut at_rest) = (1, false, false);
         loop {
             let next = self.on_sphere(sums.means());
@@ -220,20 +270,20 @@ impl KMeans {
                 converged |= shift <= least_shift;
                 break;
             }
-            let moves = assigner.assign(centroids.view());
+            let moved = follow(rows, &mut assigner, &mut sums, &centroids)?;
             iterations += 1;
-            sums.apply(x, &moves);
-            let repaired = repair_empty(x, &mut assigner, &mut sums, &centroids);
-            if moves.is_empty() && repaired.is_empty() {
+            let repaired = repair_empty(rows, &mut assigner, &mut sums, &centroids)?;
+            if moved == 0 && repaired.is_empty() {
                 (converged, at_rest) = (true, true);
                 break;
             }
         }
         if !at_rest {
-            at_rest = self.settle(x, &mut assigner, &mut sums, &mut centroids);
+            at_rest = self.settle(rows, &mut assigner, &mut sums, &mut centroids)?;
         }
         let labels = assigner.labels();
-        let inertia = inertia_of(x, &labels, &centroids);
+        drop(assigner);
+        let inertia = inertia_of(rows, &labels, &centroids)?;
         Ok(KMeansRun { labels, centroids, inertia, iterations, converged, at_rest })
     }
 
@@ -241,24 +291,23 @@ impl KMeans {
     /// that is nearest to no row moves to the one that is worst off. Returns whether nothing changed.
     fn settle(
         &self,
-        x: MatrixRef<'_>,
-        assigner: &mut Assigner<'_>,
+        rows: &dyn Rows,
+        assigner: &mut Assigner,
         sums: &mut Sums,
         centroids: &mut Matrix,
-    ) -> bool {
+    ) -> Result<bool, RowsError> {
         // Equal rows cannot be parted by centroids: with too few distinct ones there is no end.
         for round in 0..=self.k {
-            let moves = assigner.assign(centroids.view());
-            sums.apply(x, &moves);
-            let repaired = repair_empty(x, assigner, sums, centroids);
+            let moved = follow(rows, assigner, sums, centroids)?;
+            let repaired = repair_empty(rows, assigner, sums, centroids)?;
             if repaired.is_empty() {
-                return round == 0 && moves.is_empty();
+                return Ok(round == 0 && moved == 0);
             }
-            for m in repaired {
-                centroids.row_mut(m.to as usize).copy_from_slice(x.row(m.row as usize));
+            for (to, row) in repaired {
+                centroids.row_mut(to as usize).copy_from_slice(&row);
             }
         }
-        false
+        Ok(false)
     }
 
     /// Under the cosine metric, centroids are directions.
@@ -269,9 +318,9 @@ impl KMeans {
         }
     }
 
-    fn finish(&self, x: MatrixRef<'_>, run: KMeansRun) -> Clustering {
+    fn finish(&self, rows: &dyn Rows, run: KMeansRun) -> Result<Clustering, ClusterError> {
         let rule = AssignRule::Nearest { centres: run.centroids, metric: self.metric };
-        let mut clustering = Clustering::from_labels(x, run.labels, self.k, rule);
+        let mut clustering = Clustering::from_labels_of(rows, run.labels, self.k, rule)?;
         if let (AssignRule::Nearest { centres, .. }, Metric::Euclidean, true) =
             (&mut clustering.rule, self.metric, run.at_rest)
         {
@@ -280,42 +329,95 @@ impl KMeans {
         }
         clustering.iterations = run.iterations;
         clustering.converged = run.converged;
-        clustering
+        Ok(clustering)
     }
 }
 
-/// Gives every empty cluster the row that is furthest from its own centroid, of equals the first.
-/// Returns the rows that moved.
-fn repair_empty(
-    x: MatrixRef<'_>,
-    assigner: &mut Assigner<'_>,
+/// The bytes that bounds may take: all that they want beside rows in memory, which were asked for; beside rows
+/// that come in passes, what is left of the memory.
+fn room_for_bounds(rows: &dyn Rows) -> u64 {
+    match (rows.in_memory(), memory::free()) {
+        (Some(_), _) | (None, None) => u64::MAX,
+        (None, Some(free)) => {
+            let taken = least_memory(rows.rows()) as u64 + 4 * rows.rows() as u64;
+            free.saturating_sub(taken) / 2
+        }
+    }
+}
+
+/// Assigns every row to the nearest centroid and brings the sums up to date. Returns how many moved.
+fn follow(
+    rows: &dyn Rows,
+    assigner: &mut Assigner,
     sums: &mut Sums,
     centroids: &Matrix,
-) -> Vec<Move> {
-    let empty: Vec<u32> =
-        (0..centroids.rows() as u32).filter(|&j| sums.sizes()[j as usize] == 0).collect();
+) -> Result<usize, RowsError> {
+    let mut moved = 0;
+    assigner.assign(rows, centroids.view(), &mut |_, part| {
+        moved += part.moves.len();
+        sums.apply_part(part.first, part.rows, part.moves);
+    })?;
+    Ok(moved)
+}
+
+/// Gives every empty cluster the row that is furthest from its own centroid, of equals the first.
+/// Returns those clusters with their rows.
+fn repair_empty(
+    rows: &dyn Rows,
+    assigner: &mut Assigner,
+    sums: &mut Sums,
+    centroids: &Matrix,
+) -> Result<Vec<(u32, Vec<f32>)>, RowsError> {
+    let k = centroids.rows();
+    let empty: Vec<u32> = (0..k as u32).filter(|&j| sums.sizes()[j as usize] == 0).collect();
     if empty.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let labels = assigner.labels();
-    let mut furthest: Vec<(f64, usize)> = chunks::map_blocks(x.rows(), |range| {
-        let away = |i: usize| squared_distance(x.row(i), centroids.row(labels[i] as usize));
-        range.map(|i| (away(i), i)).collect::<Vec<_>>()
-    })
-    .concat();
-    furthest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut candidates = furthest.into_iter().map(|(_, i)| i);
+    let mut candidates = furthest(rows, &labels, centroids, 2 * k)?.into_iter();
     let mut moves = Vec::with_capacity(empty.len());
+    let mut sizes = sums.sizes().to_vec();
     for to in empty {
+        // A cluster of one row keeps it. There are at most k of those, so that 2 k candidates do.
         let row = candidates
-            .find(|&i| sums.sizes()[labels[i] as usize] > 1)
+            .find(|&i| sizes[labels[i] as usize] > 1)
             .expect("k is at most the number of rows, so some cluster has two");
-        let m = Move { row: row as u32, from: labels[row], to };
-        assigner.force(m);
-        sums.apply(x, &[m]);
-        moves.push(m);
+        (sizes[labels[row] as usize], sizes[to as usize]) = (sizes[labels[row] as usize] - 1, 1);
+        moves.push(Move { row: row as u32, from: labels[row], to });
     }
-    moves
+    let mut ascending: Vec<usize> = moves.iter().map(|m| m.row as usize).collect();
+    ascending.sort_unstable();
+    let found = rows.select(&ascending)?;
+    let mut repaired = Vec::with_capacity(moves.len());
+    for m in moves {
+        let at = ascending.binary_search(&(m.row as usize)).expect("selected above");
+        let row = MatrixRef::new(1, found.cols(), found.row(at)).expect("one row");
+        assigner.force(m);
+        sums.apply_part(m.row as usize, row, &[m]);
+        repaired.push((m.to, found.row(at).to_vec()));
+    }
+    Ok(repaired)
+}
+
+/// The `most` rows that are furthest from their own centroids, the furthest first; of equals the first.
+pub(super) fn furthest(
+    rows: &dyn Rows,
+    labels: &[u32],
+    centroids: &Matrix,
+    most: usize,
+) -> Result<Vec<usize>, RowsError> {
+    let mut found: Vec<(f64, usize)> = Vec::new();
+    let order = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    let own = |i: usize| Some(centroids.row(labels[i] as usize));
+    for_each_distance(rows, own, |first, squared| {
+        found.extend(squared.iter().enumerate().map(|(i, &s)| (s, first + i)));
+        if found.len() > most {
+            found.select_nth_unstable_by(most, order);
+            found.truncate(most);
+        }
+    })?;
+    found.sort_unstable_by(order);
+    Ok(found.into_iter().map(|(_, i)| i).collect())
 }
 
 /// How far rows lie from their mean.
@@ -339,8 +441,23 @@ impl Scatter {
 }
 
 /// The mean over the columns of their variance.
-pub(super) fn mean_variance(x: MatrixRef<'_>) -> f64 {
-    Scatter::of(x).sum / x.data().len() as f64
+pub(super) fn mean_variance(rows: &dyn Rows) -> Result<f64, RowsError> {
+    let (n, d) = (rows.rows(), rows.cols());
+    if let Some(x) = rows.in_memory() {
+        return Ok(Scatter::of(x).sum / x.data().len() as f64);
+    }
+    let mean: Vec<f32> = mean_row(rows)?.into_iter().map(|v| v as f32).collect();
+    let mut sum = BlockSums::new(n, 1);
+    for_each_distance(
+        rows,
+        |_| Some(&mean),
+        |first, squared| {
+            sum.add(first, squared.len(), |range, sum| {
+                squared[range].iter().for_each(|s| sum[0] += s);
+            });
+        },
+    )?;
+    Ok(sum.total()[0] / (n * d) as f64)
 }
 
 #[cfg(test)]
@@ -375,13 +492,13 @@ mod tests {
             labels = next;
             centroids = super::super::clustering::means_of(x.view(), &labels, start.rows()).0;
         }
-        let inertia = inertia_of(x.view(), &labels, &centroids);
+        let inertia = inertia_of(&x.view(), &labels, &centroids).unwrap();
         (labels, inertia)
     }
 
     fn all_agree(n: usize, d: usize, k: usize, spread: f32, seed: u64) {
         let x = blobs(n, d, 7, spread, seed);
-        let start = Init::PlusPlus.centroids(x.view(), k, Seed(seed)).unwrap();
+        let start = Init::PlusPlus.centroids(&x.view(), k, Seed(seed)).unwrap();
         let fit = |algorithm| {
             let init = Init::Given(start.clone());
             let spec = KMeans { k, algorithm, init, tol: 0.0, max_iter: 200, ..KMeans::default() };
@@ -416,7 +533,7 @@ mod tests {
         for seed in 0..40 {
             let mut x = blobs(400, 24, 7, 3.0, seed);
             x.data_mut().iter_mut().for_each(|v| *v += 3e3);
-            let start = Init::Random.centroids(x.view(), 20, Seed(seed)).unwrap();
+            let start = Init::Random.centroids(&x.view(), 20, Seed(seed)).unwrap();
             let fit = |algorithm| {
                 let init = Init::Given(start.clone());
                 let spec = KMeans { k: 20, algorithm, init, tol: 0.0, ..KMeans::default() };
@@ -429,7 +546,7 @@ mod tests {
     #[test]
     fn pruning_skips_rows_and_changes_nothing_on_larger_data() {
         let x = blobs(20_000, 24, 60, 4.0, 1);
-        let start = Init::Random.centroids(x.view(), 90, Seed(2)).unwrap();
+        let start = Init::Random.centroids(&x.view(), 90, Seed(2)).unwrap();
         let fit = |algorithm| {
             let init = Init::Given(start.clone());
             let spec = KMeans { k: 90, algorithm, init, tol: 0.0, ..KMeans::default() };
@@ -492,6 +609,59 @@ mod tests {
             for (a, b) in clustering.centroids.data().iter().zip(centroids.data()) {
                 assert!((a - b).abs() < 1e-4);
             }
+        }
+    }
+
+    #[test]
+    fn rows_in_parts_give_the_bytes_of_rows_in_memory() {
+        use bridged_math::rows::InParts;
+        let x = blobs(3_000, 5, 7, 3.0, 1);
+        let few = Matrix::from_fn(40, 2, |i, _| (i % 4) as f32); // clusters run empty
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            for (x, k) in [(&x, 9), (&few, 6)] {
+                for algorithm in [Algorithm::Pruned, Algorithm::Lloyd] {
+                    let spec = KMeans { k, metric, algorithm, restarts: 2, ..KMeans::default() };
+                    let whole = spec.fit(x.view(), Seed(3), &Silent).unwrap();
+                    for len in [1, 37, 700, 5_000] {
+                        let parts = InParts::new(x.view(), len);
+                        assert_eq!(spec.fit_rows(&parts, Seed(3), &Silent).unwrap(), whole);
+                    }
+                }
+            }
+        }
+        let random = KMeans { k: 8, init: Init::Random, restarts: 2, ..KMeans::default() };
+        let parts = InParts::new(x.view(), 100);
+        assert_eq!(
+            random.fit_rows(&parts, Seed(3), &Silent).unwrap(),
+            random.fit(x.view(), Seed(3), &Silent).unwrap()
+        );
+        let mut bad = x.clone();
+        bad.row_mut(250)[3] = f32::NAN;
+        let error = random.fit_rows(&InParts::new(bad.view(), 100), Seed(0), &Silent).unwrap_err();
+        assert_eq!(error, ClusterError::NotFinite { row: 250, column: 3 });
+    }
+
+    #[test]
+    fn little_room_for_bounds_changes_no_label() {
+        let x = blobs(4_000, 6, 20, 2.0, 3);
+        let start = Init::PlusPlus.centroids(&x.view(), 40, Seed(1)).unwrap();
+        let labels = |room: u64| {
+            let mut assigner = Assigner::new(4_000, start.view(), Pruning::On, room);
+            let (mut sums, mut centroids) = (Sums::zeros(40, 6), start.clone());
+            assigner
+                .assign(&x.view(), centroids.view(), &mut |assigner, part| {
+                    sums.join(part.rows, &assigner.labels_of(0..4_000));
+                })
+                .unwrap();
+            for _ in 0..6 {
+                centroids = sums.means();
+                follow(&x.view(), &mut assigner, &mut sums, &centroids).unwrap();
+            }
+            (assigner.labels(), centroids)
+        };
+        let all = labels(u64::MAX);
+        for room in [0, 5 * 4_000, 60_000] {
+            assert_eq!(labels(room), all, "{room} bytes");
         }
     }
 }

@@ -17,12 +17,13 @@
 
 use super::assign::AssignRule;
 use super::clustering::{check_shape, unit_rows};
-use super::kmeans::mean_variance;
+use super::kmeans::{furthest, mean_variance};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::distance::{Centres, argmin, nearest, squared_distance};
+use bridged_math::rows::{Mapped, select_in_order};
 use bridged_math::seed::Rng;
-use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, Seed, Stage, Watch, chunks};
 use rand::RngExt;
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
@@ -108,59 +109,135 @@ impl Clusterer for MiniBatchKMeans {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
     }
 
+    fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
+        let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
+        let batch = self.batch_size.min(rows) as f64;
+        let sample = (3.0 * batch.max(k)).min(n);
+        let gathered = (AHEAD as f64).max(batch).min(n.max(batch)) * 4.0 * d;
+        Some((4.0 * sample * d * 2.0 + gathered + k * d * 48.0 + 5.0 * k * k + 12.0 * n) as u64)
+    }
+
     fn cluster(
         &self,
         x: MatrixRef<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
-        let rows = unit.as_ref().map_or(x, Matrix::view);
-        let batch = self.batch_size.min(x.rows());
-        let least_shift = if self.tol > 0.0 { self.tol * mean_variance(rows) } else { 0.0 };
+        match &unit {
+            Some(unit) => self.fit_seen(&x, &unit.view(), seed, watch),
+            None => self.fit_seen(&x, &x, seed, watch),
+        }
+    }
+
+    fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        match (rows.in_memory(), self.metric) {
+            (Some(x), _) => self.cluster(x, seed, watch),
+            (None, Metric::Euclidean) => self.fit_seen(rows, rows, seed, watch),
+            (None, Metric::Cosine) => {
+                let unit = Mapped::new(rows, rows.cols(), unit_rows);
+                self.fit_seen(rows, &unit, seed, watch)
+            }
+        }
+    }
+}
+
+impl MiniBatchKMeans {
+    /// Clusters `rows`, which the metric sees as `seen`.
+    fn fit_seen(
+        &self,
+        rows: &dyn Rows,
+        seen: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        check_shape(rows, self.k)?;
+        let n = rows.rows();
+        let batch = self.batch_size.min(n);
+        let least_shift = if self.tol > 0.0 { self.tol * mean_variance(seen)? } else { 0.0 };
         let steps = match self.steps {
             Some(steps) => u64::from(steps),
-            None => u64::from(self.max_iter) * x.rows() as u64 / batch as u64,
+            None => u64::from(self.max_iter) * n as u64 / batch as u64,
         };
         let stage = Stage::begin(watch, "minibatch", Some(steps))?;
-        let mut learner = Learner::new(self.start(rows, batch, seed)?, self.metric);
+        let mut learner = Learner::new(self.start(seen, batch, seed)?, self.metric);
         let mut progress = Progress::default();
-        let mut rng = seed.child("batches").rng();
+        let mut batches = Batches::new(seen, batch, seed);
+        let mut rng = seed.child("reassignment").rng();
         let (mut done, mut converged) = (0, false);
         while done < steps && !converged {
-            let drawn: Vec<usize> = (0..batch).map(|_| rng.random_range(0..rows.rows())).collect();
-            let Step { inertia, shift } = learner.step(rows, &drawn);
-            learner.reassign(rows, &drawn, self.reassignment_ratio, &mut rng);
+            let drawn = batches.draw(steps - done)?;
+            let Step { inertia, shift } = learner.step(drawn.view());
+            learner.reassign(drawn.view(), self.reassignment_ratio, &mut rng);
             done += 1;
             stage.step(done)?;
-            let weight = (2.0 * batch as f64 / (rows.rows() as f64 + 1.0)).min(1.0);
+            let weight = (2.0 * batch as f64 / (n as f64 + 1.0)).min(1.0);
             // The first batch measures the start, not the progress.
             let stuck = done > 1 && progress.stuck(inertia, weight, self.max_no_improvement);
             converged = stuck || (done > 1 && self.tol > 0.0 && shift <= least_shift);
         }
-        let mut clustering = self.finish(x, rows, learner.centres);
+        let mut clustering = self.finish(rows, seen, learner.centres)?;
         clustering.iterations = done as u32;
         clustering.converged = converged;
         Ok(clustering)
     }
 }
 
+/// Rows that are drawn ahead at once where every look at the rows is a pass over files.
+const AHEAD: usize = 131_072;
+
+/// Random batches of rows, drawn with replacement.
+struct Batches<'a> {
+    rows: &'a dyn Rows,
+    batch: usize,
+    rng: Rng,
+    ahead: std::vec::IntoIter<Matrix>,
+}
+
+impl<'a> Batches<'a> {
+    fn new(rows: &'a dyn Rows, batch: usize, seed: Seed) -> Self {
+        Self { rows, batch, rng: seed.child("batches").rng(), ahead: Vec::new().into_iter() }
+    }
+
+    /// The next batch, of which at most `most` are still wanted.
+    fn draw(&mut self, most: u64) -> Result<Matrix, RowsError> {
+        if let Some(next) = self.ahead.next() {
+            return Ok(next);
+        }
+        let n = self.rows.rows();
+        let mut draw = || (0..self.batch).map(|_| self.rng.random_range(0..n)).collect::<Vec<_>>();
+        if let Some(x) = self.rows.in_memory() {
+            return Ok(x.select(draw()));
+        }
+        let several = (AHEAD / self.batch).max(1).min(usize::try_from(most).unwrap_or(usize::MAX));
+        let drawn: Vec<usize> = (0..several).flat_map(|_| draw()).collect();
+        let found = select_in_order(self.rows, &drawn)?;
+        let of = |b: usize| found.view().slice(b * self.batch..(b + 1) * self.batch).to_matrix();
+        self.ahead = (0..several).map(of).collect::<Vec<_>>().into_iter();
+        Ok(self.ahead.next().expect("at least one batch was drawn"))
+    }
+}
+
 impl MiniBatchKMeans {
     /// Of several starts, each found on a sample, the one that fits another sample best.
-    fn start(&self, x: MatrixRef<'_>, batch: usize, seed: Seed) -> Result<Matrix, ClusterError> {
+    fn start(&self, x: &dyn Rows, batch: usize, seed: Seed) -> Result<Matrix, ClusterError> {
         let size = (3 * batch).max(3 * self.k).min(x.rows());
         let sample = |seed: Seed| {
             let mut rows = index::sample(&mut seed.rng(), x.rows(), size).into_vec();
             rows.sort_unstable();
-            x.select(rows)
+            x.select(&rows)
         };
         let seed = seed.child("start");
-        let judges = sample(seed.child("judges"));
+        let judges = sample(seed.child("judges"))?;
         let mut best: Option<(f64, Matrix)> = None;
         for r in 0..self.init.useful_restarts(self.restarts) as usize {
-            let rows = sample(seed.child("sample").nth(r));
-            let centres = self.init.centroids(rows.view(), self.k, seed.nth(r))?;
+            let rows = sample(seed.child("sample").nth(r))?;
+            let centres = self.init.centroids(&rows.view(), self.k, seed.nth(r))?;
             let centres = on_sphere(centres, self.metric);
             let inertia = label(judges.view(), &Centres::new(centres.view())).1;
             if best.as_ref().is_none_or(|(least, _)| inertia < *least) {
@@ -171,36 +248,56 @@ impl MiniBatchKMeans {
     }
 
     /// Labels all rows by their nearest centre, and gives every cluster at least one.
-    fn finish(&self, x: MatrixRef<'_>, rows: MatrixRef<'_>, mut centres: Matrix) -> Clustering {
-        let mut labels = nearest(rows, centres.view());
+    fn finish(
+        &self,
+        rows: &dyn Rows,
+        seen: &dyn Rows,
+        mut centres: Matrix,
+    ) -> Result<Clustering, RowsError> {
+        let mut labels = nearest_of(seen, &centres)?;
         // A centre that got no row moves to the row that is worst off, which may draw others.
         for _ in 0..=self.k {
             let empty = empty_clusters(&labels, self.k);
             if empty.is_empty() {
                 break;
             }
-            let worst = worst_off(rows, &labels, &centres);
-            for (&j, &i) in empty.iter().zip(&worst) {
-                centres.row_mut(j).copy_from_slice(rows.row(i));
+            let worst = furthest(seen, &labels, &centres, empty.len())?;
+            let worst = select_in_order(seen, &worst)?;
+            for (at, &j) in empty.iter().take(worst.rows()).enumerate() {
+                centres.row_mut(j).copy_from_slice(worst.row(at));
             }
-            labels = nearest(rows, centres.view());
+            labels = nearest_of(seen, &centres)?;
         }
         // With fewer distinct rows than clusters, equals must part.
-        let mut sizes = vec![0u32; self.k];
-        labels.iter().for_each(|&l| sizes[l as usize] += 1);
-        let mut candidates = worst_off(rows, &labels, &centres).into_iter();
-        for j in empty_clusters(&labels, self.k) {
-            let i = candidates
-                .find(|&i| sizes[labels[i] as usize] > 1)
-                .expect("k is at most the number of rows, so some cluster has two");
-            sizes[labels[i] as usize] -= 1;
-            labels[i] = j as u32;
-            sizes[j] = 1;
-            centres.row_mut(j).copy_from_slice(rows.row(i));
+        let empty = empty_clusters(&labels, self.k);
+        if !empty.is_empty() {
+            let mut sizes = vec![0u32; self.k];
+            labels.iter().for_each(|&l| sizes[l as usize] += 1);
+            // At most k of them are alone in their clusters.
+            let mut candidates = furthest(seen, &labels, &centres, 2 * self.k)?.into_iter();
+            for j in empty {
+                let i = candidates
+                    .find(|&i| sizes[labels[i] as usize] > 1)
+                    .expect("k is at most the number of rows, so some cluster has two");
+                sizes[labels[i] as usize] -= 1;
+                labels[i] = j as u32;
+                sizes[j] = 1;
+                centres.row_mut(j).copy_from_slice(seen.select(&[i])?.row(0));
+            }
         }
         let rule = AssignRule::Nearest { centres, metric: self.metric };
-        Clustering::from_labels(x, labels, self.k, rule)
+        Clustering::from_labels_of(rows, labels, self.k, rule)
     }
+}
+
+/// The nearest centre of every row.
+fn nearest_of(rows: &dyn Rows, centres: &Matrix) -> Result<Vec<u32>, RowsError> {
+    let mut labels = Vec::with_capacity(rows.rows());
+    rows.scan(&mut |_, part| {
+        labels.extend(nearest(part, centres.view()));
+        Ok(())
+    })?;
+    Ok(labels)
 }
 
 fn on_sphere(centres: Matrix, metric: Metric) -> Matrix {
@@ -216,31 +313,12 @@ fn empty_clusters(labels: &[u32], k: usize) -> Vec<usize> {
     (0..k).filter(|&j| !used[j]).collect()
 }
 
-/// All rows, the furthest from its centre first; of equals the first.
-fn worst_off(x: MatrixRef<'_>, labels: &[u32], centres: &Matrix) -> Vec<usize> {
-    let away: Vec<f64> = chunks::map_blocks(x.rows(), |range| {
-        range
-            .map(|i| squared_distance(x.row(i), centres.row(labels[i] as usize)))
-            .collect::<Vec<_>>()
-    })
-    .concat();
-    let mut order: Vec<usize> = (0..x.rows()).collect();
-    order.sort_by(|&a, &b| away[b].total_cmp(&away[a]).then(a.cmp(&b)));
-    order
-}
-
 /// The nearest centre of each row, and Σ ‖row − its centre‖².
 fn label(x: MatrixRef<'_>, centres: &Centres) -> (Vec<u32>, f64) {
-    let all: Vec<usize> = (0..x.rows()).collect();
-    label_drawn(x, &all, centres)
-}
-
-/// The same for the rows `drawn`.
-fn label_drawn(x: MatrixRef<'_>, drawn: &[usize], centres: &Centres) -> (Vec<u32>, f64) {
-    let parts = chunks::map_blocks(drawn.len(), |range| {
-        let rows = x.select(drawn[range].iter().copied());
+    let parts = chunks::map_blocks(x.rows(), |range| {
+        let rows = x.slice(range);
         let (mut labels, mut inertia) = (Vec::with_capacity(rows.rows()), 0.0);
-        centres.for_each_scores(rows.view(), |i, scores| {
+        centres.for_each_scores(rows, |i, scores| {
             let j = argmin(scores);
             let base = squared_distance(rows.row(i), centres.shift());
             inertia += (base + 2.0 * f64::from(scores[j])).max(0.0);
@@ -277,15 +355,15 @@ impl Learner {
     }
 
     /// Learns from the rows `drawn`.
-    fn step(&mut self, x: MatrixRef<'_>, drawn: &[usize]) -> Step {
+    fn step(&mut self, drawn: MatrixRef<'_>) -> Step {
         let (k, d) = (self.centres.rows(), self.centres.cols());
-        let (labels, inertia) = label_drawn(x, drawn, &Centres::new(self.centres.view()));
+        let (labels, inertia) = label(drawn, &Centres::new(self.centres.view()));
         self.sums.fill(0.0);
         let mut got = vec![0.0f64; k];
-        for (&i, &j) in drawn.iter().zip(&labels) {
+        for (row, &j) in drawn.iter_rows().zip(&labels) {
             let j = j as usize;
             got[j] += 1.0;
-            for (s, &v) in self.sums[j * d..(j + 1) * d].iter_mut().zip(x.row(i)) {
+            for (s, &v) in self.sums[j * d..(j + 1) * d].iter_mut().zip(row) {
                 *s += f64::from(v);
             }
         }
@@ -300,13 +378,13 @@ impl Learner {
         let next = on_sphere(next, self.metric);
         let shift = squared_distance(next.data(), self.centres.data());
         self.centres = next;
-        Step { inertia: inertia / drawn.len() as f64, shift }
+        Step { inertia: inertia / drawn.rows() as f64, shift }
     }
 
     /// Moves centres that starve to random rows of the batch, once every 10 k rows or when a
     /// centre never got any.
-    fn reassign(&mut self, x: MatrixRef<'_>, drawn: &[usize], ratio: f64, rng: &mut Rng) {
-        self.since_reassignment += drawn.len();
+    fn reassign(&mut self, drawn: MatrixRef<'_>, ratio: f64, rng: &mut Rng) {
+        self.since_reassignment += drawn.rows();
         let k = self.counts.len();
         let due = self.since_reassignment >= 10 * k || self.counts.contains(&0.0);
         if !due || ratio <= 0.0 {
@@ -316,16 +394,16 @@ impl Learner {
         let most = self.counts.iter().copied().fold(0.0, f64::max);
         let mut starving: Vec<usize> = (0..k).filter(|&j| self.counts[j] < ratio * most).collect();
         starving.sort_by(|&a, &b| self.counts[a].total_cmp(&self.counts[b]).then(a.cmp(&b)));
-        starving.truncate(drawn.len() / 2);
+        starving.truncate(drawn.rows() / 2);
         if starving.is_empty() {
             return;
         }
         // A count like the least of the others keeps it from being moved again at once.
         let others = (0..k).filter(|j| !starving.contains(j)).map(|j| self.counts[j]);
         let count = others.fold(f64::INFINITY, f64::min);
-        let rows = index::sample(rng, drawn.len(), starving.len());
+        let rows = index::sample(rng, drawn.rows(), starving.len());
         for (&j, at) in starving.iter().zip(rows) {
-            self.centres.row_mut(j).copy_from_slice(x.row(drawn[at]));
+            self.centres.row_mut(j).copy_from_slice(drawn.row(at));
             self.counts[j] = if count.is_finite() { count } else { 0.0 };
         }
     }

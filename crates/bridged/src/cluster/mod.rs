@@ -38,7 +38,9 @@ pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
 pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
-pub(crate) use clustering::{check_finite, check_rows, means_of, unit_rows};
+pub(crate) use clustering::{
+    check_finite, check_rows, largest_of_finite, means_of, means_of_rows, unit_rows,
+};
 pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
 pub(crate) use distinct::distinct_rows;
 pub use error::ClusterError;
@@ -55,7 +57,7 @@ pub(crate) use spread::spaced;
 use crate::settings::{BadParameter, Check, Limits};
 use bridged_math::cancel::cancellable;
 use bridged_math::words::plural;
-use bridged_math::{MatrixRef, Seed, Watch, memory};
+use bridged_math::{MatrixRef, Rows, Seed, Watch, memory};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
@@ -72,8 +74,39 @@ pub trait Clusterer: Check + Debug + Send + Sync {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.check()?;
-        check_rows(x)?;
+        check_rows(&x)?;
         self.fit_finite(x, seed, watch)
+    }
+
+    /// Clusters rows that need not be in memory. An algorithm that sees rows in passes gives the bytes that it
+    /// gives for the same rows in memory; one that needs them all at once says so.
+    fn fit_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        self.check()?;
+        cancellable(watch, || check_rows(rows))??;
+        self.fit_finite_rows(rows, seed, watch)
+    }
+
+    /// The same for rows that are known to be finite, by parameters that were checked.
+    fn fit_finite_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        if let Some(x) = rows.in_memory() {
+            return self.fit_finite(x, seed, watch);
+        }
+        let (n, d) = (rows.rows(), rows.cols());
+        if let Some(bytes) = self.memory_of_passes(n, d) {
+            let what = format!("clustering {} in passes", plural(n, "row"));
+            memory::require(what, bytes)?;
+        }
+        cancellable(watch, || self.cluster_rows(rows, seed, watch))?
     }
 
     /// Whether the result depends on where zero is: by angles, or by centroids that are given. Rows of
@@ -99,6 +132,29 @@ pub trait Clusterer: Check + Debug + Send + Sync {
     /// About how many bytes it takes at its peak for rows and columns of these numbers, beside the
     /// rows themselves.
     fn memory(&self, rows: usize, cols: usize) -> u64;
+
+    /// About how many bytes it takes at its peak where rows come in passes; `None` if it cannot work so.
+    fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
+        _ = (rows, cols);
+        None
+    }
+
+    /// The algorithm for rows that need not be in memory, which [`fit_finite_rows`](Self::fit_finite_rows) calls.
+    fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        match rows.in_memory() {
+            Some(x) => self.cluster(x, seed, watch),
+            None => Err(ClusterError::NeedsMemory {
+                needs: self.memory(rows.rows(), rows.cols())
+                    + 4 * (rows.rows() as u64).saturating_mul(rows.cols() as u64),
+                free: memory::free().unwrap_or(0),
+            }),
+        }
+    }
 
     /// The algorithm itself, which [`fit_finite`](Self::fit_finite) calls.
     fn cluster(
@@ -206,6 +262,19 @@ impl Clusterer for ClusterSpec {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.clusterer().cluster(x, seed, watch)
+    }
+
+    fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
+        self.clusterer().memory_of_passes(rows, cols)
+    }
+
+    fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        self.clusterer().cluster_rows(rows, seed, watch)
     }
 
     fn uses_origin(&self) -> bool {

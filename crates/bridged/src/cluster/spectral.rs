@@ -106,7 +106,7 @@ impl Clusterer for Spectral {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
-        check_shape(x, self.k)?;
+        check_shape(&x, self.k)?;
         let stage = Stage::begin(watch, "spectral", Some(3))?;
         let inner = Scope::new(watch, "spectral");
         let n = x.rows();

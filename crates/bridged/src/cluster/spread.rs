@@ -22,7 +22,7 @@ use super::memberships::push_hard;
 use super::{AssignRule, Clustering, Metric, NOISE};
 use bridged_math::distance::{dot, squared_distance};
 use bridged_math::linalg::symmetric_eigen;
-use bridged_math::{Matrix, MatrixRef, chunks};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, chunks};
 
 /// More rows than this do not make a mean more certain than it needs to be.
 const MOST: usize = 256;
@@ -42,12 +42,12 @@ impl Spread {
     /// Measures a side: the scaled rows and their clustering, the rows in the units of the data, the
     /// means of their clusters and of all.
     pub(crate) fn measure(
-        scaled: MatrixRef<'_>,
+        scaled: &dyn Rows,
         clustering: &Clustering,
-        pool: MatrixRef<'_>,
+        pool: &dyn Rows,
         values: &Matrix,
         mean: &[f32],
-    ) -> Self {
+    ) -> Result<Self, RowsError> {
         let labels = &clustering.labels;
         let inside = labels.iter().filter(|l| **l != NOISE).count();
         let rows = spaced(labels.len());
@@ -59,7 +59,7 @@ impl Spread {
 
         let variance = match &clustering.rule {
             AssignRule::Nearest { centres, metric } => {
-                let chosen = scaled.select(rows.iter().copied());
+                let chosen = scaled.select(&rows)?;
                 let seen = metric.view(chosen.view());
                 let seen = MatrixRef::new(rows.len(), scaled.cols(), &seen).expect("same shape");
                 let span = Span::of(centres);
@@ -72,8 +72,11 @@ impl Spread {
             }
             AssignRule::Mixture(_) | AssignRule::Neighbors { .. } => 0.0,
         };
-        let scatter = |&i: &usize| squared_distance(pool.row(i), values.row(labels[i] as usize));
-        let within = per_row(rows.iter().map(scatter).sum());
+        let chosen = pool.select(&rows)?;
+        let scatter = |(s, &i): (usize, &usize)| {
+            squared_distance(chosen.row(s), values.row(labels[i] as usize))
+        };
+        let within = per_row(rows.iter().enumerate().map(scatter).sum());
         let sizes: Vec<f64> = clustering.sizes.iter().map(|&n| f64::from(n.max(1))).collect();
         let total: f64 = sizes.iter().sum();
         let between: f64 = (0..sizes.len())
@@ -84,7 +87,7 @@ impl Spread {
             0.0 => 1.0,
             _ => signal / (signal + within / n),
         });
-        Self { variance, within, shrink: shrink.collect() }
+        Ok(Self { variance, within, shrink: shrink.collect() })
     }
 
     /// A side of which nothing is known: hard memberships, means as they are.
@@ -262,7 +265,9 @@ mod tests {
         let spec = ClusterSpec::named(cluster).expect("listed").with_k(3);
         let clustering = spec.fit(x.view(), Seed(1), &Silent).expect("plain data");
         let mean: Vec<f32> = x.view().mean_row().into_iter().map(|v| v as f32).collect();
-        let spread = Spread::measure(x.view(), &clustering, x.view(), &clustering.centroids, &mean);
+        let spread =
+            Spread::measure(&x.view(), &clustering, &x.view(), &clustering.centroids, &mean)
+                .unwrap();
         (x, clustering, spread)
     }
 
@@ -314,7 +319,8 @@ mod tests {
         };
         let clustering = Clustering::from_labels(x.view(), labels, 2, rule);
         let spread =
-            Spread::measure(x.view(), &clustering, x.view(), &clustering.centroids, &[0.0, 1.0]);
+            Spread::measure(&x.view(), &clustering, &x.view(), &clustering.centroids, &[0.0, 1.0])
+                .unwrap();
         assert!(spread.shrink.iter().all(|&s| s < 0.2), "{:?}", spread.shrink);
     }
 
@@ -323,7 +329,7 @@ mod tests {
         let x = Matrix::from_rows(&[[0.0f32], [1.0], [5.0]]);
         let rule = AssignRule::Nearest { centres: x.clone(), metric: Metric::Euclidean };
         let clustering = Clustering::from_labels(x.view(), vec![0, 1, 2], 3, rule);
-        let spread = Spread::measure(x.view(), &clustering, x.view(), &x, &[2.0]);
+        let spread = Spread::measure(&x.view(), &clustering, &x.view(), &x, &[2.0]).unwrap();
         assert_eq!(spread, Spread::none(3));
     }
 }

@@ -31,12 +31,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// The sums of a labelling.
-    pub fn new(x: MatrixRef<'_>, labels: &[u32], k: usize) -> Self {
-        Self::of_each(x, &[labels], k).remove(0)
-    }
-
-    /// The sums of several labellings, each what [`Sums::new`] gives.
+    /// The sums of several labellings, each what [`Sums::join`] gives.
     pub fn of_each(x: MatrixRef<'_>, labellings: &[&[u32]], k: usize) -> Vec<Self> {
         let blocks: Vec<Vec<[f64; BLOCK]>> = chunks::par_map(x.cols().div_ceil(BLOCK), |b| {
             let mut block = vec![[0.0; BLOCK]; labellings.len() * k];
@@ -52,13 +47,35 @@ impl Sums {
         labellings.iter().enumerate().map(of).collect()
     }
 
+    /// No rows yet.
+    pub fn zeros(k: usize, cols: usize) -> Self {
+        let blocks = vec![vec![[0.0; BLOCK]; k]; cols.div_ceil(BLOCK)];
+        Self { blocks, sizes: vec![0; k], cols }
+    }
+
+    /// Adds the next rows with their labels. Parts one after the other give the sums of all rows at once.
+    pub fn join(&mut self, part: MatrixRef<'_>, labels: &[u32]) {
+        labels.iter().for_each(|&l| self.sizes[l as usize] += 1);
+        let (labellings, k) = (&[labels], self.sizes.len());
+        let join = |(b, block): (usize, &mut Vec<_>)| {
+            add(block, part, b, Changes::All { labellings, k });
+        };
+        self.blocks.par_iter_mut().enumerate().for_each(carry(join));
+    }
+
     /// Moves rows between clusters.
     pub fn apply(&mut self, x: MatrixRef<'_>, moves: &[Move]) {
+        self.apply_part(0, x, moves);
+    }
+
+    /// The same for rows of a part that begins with row `first`.
+    pub fn apply_part(&mut self, first: usize, part: MatrixRef<'_>, moves: &[Move]) {
         for m in moves {
             self.sizes[m.from as usize] -= 1;
             self.sizes[m.to as usize] += 1;
         }
-        let apply = |(b, block): (usize, &mut Vec<_>)| add(block, x, b, Changes::Some(moves));
+        let changes = Changes::Some { first, moves };
+        let apply = |(b, block): (usize, &mut Vec<_>)| add(block, part, b, changes);
         self.blocks.par_iter_mut().enumerate().for_each(carry(apply));
     }
 
@@ -95,8 +112,8 @@ impl Sums {
 enum Changes<'a> {
     /// Every row joins its cluster of each labelling; their sums follow one another.
     All { labellings: &'a [&'a [u32]], k: usize },
-    /// These rows move.
-    Some(&'a [Move]),
+    /// These rows move; the rows at hand begin with row `first`.
+    Some { first: usize, moves: &'a [Move] },
 }
 
 /// Makes the changes in the columns of block `b`, in row order; the same bytes at every level.
@@ -119,13 +136,13 @@ fn add_to(block: &mut [[f64; BLOCK]], x: MatrixRef<'_>, b: usize, changes: Chang
                 }
             }
         }
-        Changes::Some(moves) => {
+        Changes::Some { first, moves } => {
             for (at, m) in moves.iter().enumerate() {
                 // Rows that move lie anywhere: no cache guesses which is next.
                 if let Some(next) = moves.get(at + AHEAD) {
-                    simd::prefetch(&x.row(next.row as usize)[columns.clone()]);
+                    simd::prefetch(&x.row(next.row as usize - first)[columns.clone()]);
                 }
-                let row = widen(&x.row(m.row as usize)[columns.clone()]);
+                let row = widen(&x.row(m.row as usize - first)[columns.clone()]);
                 add_row(&mut block[m.from as usize], &row, -1.0);
                 add_row(&mut block[m.to as usize], &row, 1.0);
             }
@@ -159,11 +176,34 @@ mod tests {
     use rand::RngExt;
 
     #[test]
+    fn parts_one_after_the_other_have_the_bytes_of_all_rows_at_once() {
+        let mut rng = Seed(4).rng();
+        let x = Matrix::from_fn(300, 40, |_, _| rng.random::<f32>() * 1e3);
+        let labels: Vec<u32> = (0..300).map(|_| rng.random_range(0..5)).collect();
+        let moves: Vec<Move> = (0..300)
+            .step_by(3)
+            .map(|i| Move { row: i as u32, from: labels[i], to: rng.random_range(0..5) })
+            .collect();
+        let mut whole = Sums::of_each(x.view(), &[&labels], 5).remove(0);
+        whole.apply(x.view(), &moves);
+        let mut parts = Sums::zeros(5, 40);
+        let ranges = || (0..300).step_by(70).map(|from| from..(from + 70).min(300));
+        ranges().for_each(|r| parts.join(x.view().slice(r.clone()), &labels[r]));
+        for r in ranges() {
+            let mine: Vec<Move> =
+                moves.iter().copied().filter(|m| r.contains(&(m.row as usize))).collect();
+            parts.apply_part(r.start, x.view().slice(r), &mine);
+        }
+        assert_eq!((parts.means(), parts.sizes()), (whole.means(), whole.sizes()));
+    }
+
+    #[test]
     fn sums_kept_by_moves_equal_sums_from_scratch() {
         let mut rng = Seed(3).rng();
         let x = Matrix::from_fn(500, 71, |_, _| rng.random::<f32>() * 1e3);
         let mut labels: Vec<u32> = (0..500).map(|_| rng.random_range(0..9)).collect();
-        let mut sums = Sums::new(x.view(), &labels, 9);
+        let mut sums = Sums::zeros(9, 71);
+        sums.join(x.view(), &labels);
         for _ in 0..20 {
             let moves: Vec<Move> = (0..500)
                 .step_by(7)

@@ -39,8 +39,8 @@ impl KMeans {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         self.check()?;
-        check_rows(x)?;
-        check_shape(x, self.k)?;
+        check_rows(&x)?;
+        check_shape(&x, self.k)?;
         let most = check_weights(x, weights, self.k)?;
         let seen = self.metric.view(x);
         let rows = MatrixRef::new(x.rows(), x.cols(), &seen).expect("same shape as x");

@@ -16,7 +16,7 @@ use crate::settings::{BridgedClustering, RefineKind};
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::neighbors::Neighbors;
-use bridged_math::{Matrix, MatrixRef, Seed, Watch, chunks};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, Seed, Watch, chunks};
 use std::collections::BTreeSet;
 
 /// More rows than this do not make the cuts better than they need to be: they are of this many, evenly spaced.
@@ -47,11 +47,11 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// Of two pools, of which the smaller decides.
-    pub fn of(x: MatrixRef<'_>, y: MatrixRef<'_>) -> Self {
+    pub fn of(x: &dyn Rows, y: &dyn Rows) -> Result<Self, RowsError> {
         let rows = x.rows().min(y.rows()).min(MOST_ROWS);
         let most = (FINEST * (rows as f64).sqrt()).ceil() as usize;
         let distinct = |pool| distinct_rows(pool, Metric::Euclidean, most);
-        Self { rows, distinct: distinct(x).min(distinct(y)).max(1) }
+        Ok(Self { rows, distinct: distinct(x)?.min(distinct(y)?).max(1) })
     }
 
     /// √n times a factor, with at least eight rows in a cluster and a distinct row for each.
@@ -95,7 +95,7 @@ pub(crate) struct Input<'a> {
     pub side: &'a Side,
     pub spec: &'a ClusterSpec,
     /// The rows that were clustered, in the units of the data.
-    pub pool: MatrixRef<'a>,
+    pub pool: &'a dyn Rows,
     /// The rows of all pairs in the units of the data.
     pub paired: MatrixRef<'a>,
     /// Whether the pool holds the rows of the pairs.
@@ -150,13 +150,13 @@ impl Ensemble {
             order = (0..MOST_PAIRS).map(|at| order[at * order.len() / MOST_PAIRS]).collect();
         }
         let folds = folds(&order.iter().map(|&s| pairs[s].0).collect::<Vec<u32>>());
-        let levels = Levels::of(x.pool, y.pool);
+        let levels = Levels::of(x.pool, y.pool)?;
         let wanted = levels.beside([x, y].map(|side| (side.side.k(), is_balanced(side.spec))));
         // Who wants links alone gets links alone.
         let beyond_links = settings.refine.kind == RefineKind::Residual && !order.is_empty();
         let of = |input: Input<'_>, rows: BTreeSet<usize>| {
             let mut side = EnsembleSide::cut(&wanted, input, &order, seed, watch)?;
-            side.nodes = beyond_links.then(|| Nodes::new(input, &order, &rows));
+            side.nodes = beyond_links.then(|| Nodes::new(input, &order, &rows)).transpose()?;
             Ok::<_, Error>(side)
         };
         let (of_x, of_y) = chunks::join(
@@ -166,6 +166,7 @@ impl Ensemble {
         let (of_x, of_y) = (of_x?, of_y?);
         let (data_x, data_y) =
             chunks::join(|| SideData::new(x, &of_x, &order), || SideData::new(y, &of_y, &order));
+        let (data_x, data_y) = (data_x?, data_y?);
         let told_count = settings.told_count();
         let learn = |from: &SideData<'_>, to: &SideData<'_>, name: &str| {
             Direction { from, to, folds: &folds, linked: levels.k(LINKED), told_count }
@@ -223,11 +224,18 @@ impl EnsembleSide {
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         let side = input.side;
-        let pool = input.pool;
-        let sample: Option<Matrix> = (pool.rows() > MOST_ROWS).then(|| {
-            pool.select((0..MOST_ROWS).map(|at| at * pool.rows() / MOST_ROWS).collect::<Vec<_>>())
-        });
-        let pool = sample.as_ref().map_or(pool, Matrix::view);
+        let (rows, many) = (input.pool.rows(), input.pool.rows().min(MOST_ROWS));
+        let sample = match input.pool.in_memory().filter(|_| many == rows) {
+            Some(_) => None,
+            None => {
+                let spaced: Vec<usize> = (0..many).map(|at| at * rows / many).collect();
+                Some(input.pool.select(&spaced)?)
+            }
+        };
+        let pool = match &sample {
+            Some(sample) => sample.view(),
+            None => input.pool.in_memory().expect("no sample is drawn of a small pool in memory"),
+        };
         let scaled = side.scaler.apply(pool);
         let fit = |&(k, balanced): &(usize, bool)| {
             let spec = if balanced {
@@ -242,6 +250,7 @@ impl EnsembleSide {
         };
         let wrong = |source| match source {
             ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+            ClusterError::Rows(error) => Error::Rows(error),
             source => Error::Cluster { side: input.name, source },
         };
         let partitions = wanted.iter().map(fit).collect::<Result<_, _>>().map_err(wrong)?;
@@ -265,14 +274,15 @@ impl EnsembleSide {
 }
 
 impl<'a> SideData<'a> {
-    fn new(input: Input<'a>, of: &'a EnsembleSide, order: &[usize]) -> Self {
+    fn new(input: Input<'a>, of: &'a EnsembleSide, order: &[usize]) -> Result<Self, RowsError> {
         let side = input.side;
         let cuts = of.cuts(side, input.spec);
         let paired = of.paired.view();
         let members: Vec<Vec<f64>> = chunks::par_map(cuts.len(), |c| cuts[c].memberships(paired));
         let labels =
             input.pooled.then(|| cuts.iter().map(|cut| cut.clustering.assign(paired)).collect());
-        let sample = input.pool.select(crate::cluster::spaced(input.pool.rows()));
+        let sample = crate::cluster::spaced(input.pool.rows()).collect::<Vec<_>>();
+        let sample = input.pool.select(&sample)?;
         let sample = side.scaler.apply(sample.view());
         let clarity = cuts.iter().map(|cut| cut.clarity(sample.view())).collect();
         let origin = side.origin();
@@ -286,7 +296,7 @@ impl<'a> SideData<'a> {
                 row.map(|(&v, &m)| f64::from(v) - f64::from(m))
             })
             .collect();
-        Self {
+        Ok(Self {
             cuts,
             members,
             labels,
@@ -297,7 +307,7 @@ impl<'a> SideData<'a> {
             mean: &side.mean,
             cols: side.cols(),
             matched,
-        }
+        })
     }
 
     /// The outputs of the pairs as the cuts see them: Σ_j p(j|y_s) (m_j − ȳ), the mean over all cuts.
@@ -657,7 +667,7 @@ mod tests {
     fn levels_follow_the_smaller_pool_and_leave_out_what_is_read_already() {
         let rows = |n: usize| Matrix::from_fn(n, 1, |i, _| i as f32);
         let (small, large) = (rows(400), rows(3000));
-        let levels = Levels::of(large.view(), small.view());
+        let levels = Levels::of(&large.view(), &small.view()).unwrap();
         assert_eq!(levels.coarsest(), 10);
         let all = [(10, true), (10, false), (20, true), (20, false), (40, true), (40, false)];
         assert_eq!(levels.beside([(7, true), (7, true)]), all);
@@ -668,7 +678,7 @@ mod tests {
     #[test]
     fn there_is_a_distinct_row_for_every_cluster() {
         let few = Matrix::from_fn(400, 1, |i, _| (i % 3) as f32);
-        let levels = Levels::of(few.view(), few.view());
+        let levels = Levels::of(&few.view(), &few.view()).unwrap();
         assert_eq!(levels.beside([(9, true), (9, true)]), [(3, true), (3, false)]);
     }
 

@@ -7,7 +7,7 @@ use super::learn::Input;
 use super::walk::{self, WALKS};
 use bridged_math::linalg::{Accum, View, pca, product};
 use bridged_math::neighbors::{Neighbors, Own};
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, RowsError};
 use std::collections::BTreeSet;
 
 /// The most rows that stand for a pool.
@@ -59,16 +59,20 @@ impl Nodes {
     }
 
     /// Of a side, with the pairs in this order; `rows` are the rows of the pool that the pairs have.
-    pub fn new(input: Input<'_>, order: &[usize], rows: &BTreeSet<usize>) -> Self {
+    pub fn new(
+        input: Input<'_>,
+        order: &[usize],
+        rows: &BTreeSet<usize>,
+    ) -> Result<Self, RowsError> {
         let (side, pool) = (input.side, input.pool);
         let chosen = landmarks(order.len());
         let others: Vec<usize> =
             (0..pool.rows()).filter(|i| !(input.pooled && rows.contains(i))).collect();
         let count = others.len().min(MOST_NODES - chosen.len());
-        let others = (0..count).map(|at| others[at * others.len() / count]);
+        let others: Vec<usize> = (0..count).map(|at| others[at * others.len() / count]).collect();
         let marks = input.paired.select(chosen.iter().map(|&l| order[l]));
         let mut values = marks.into_data();
-        others.for_each(|i| values.extend_from_slice(pool.row(i)));
+        values.extend_from_slice(pool.select(&others)?.data());
         let nodes = chosen.len() + count;
         let values = Matrix::new(nodes, pool.cols(), values).expect("whole rows");
         let scaled = side.scaler.apply(values.view());
@@ -82,7 +86,7 @@ impl Nodes {
         let most = WALKS.iter().map(|walk| walk.neighbours).max().unwrap_or(0);
         let nearest = Neighbors::new(rows.view()).nearest_of_own(most, Own::Excluded);
         let ends = WALKS.iter().map(|walk| walk.ends(&nearest, nodes, chosen.len())).collect();
-        Self { axes, rows, values, ends }
+        Ok(Self { axes, rows, values, ends })
     }
 
     /// Scaled rows in the coordinates of the nodes.

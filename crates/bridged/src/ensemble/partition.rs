@@ -39,7 +39,7 @@ impl Partition {
     ) -> Result<Self, ClusterError> {
         let mut clustering = spec.fit_finite(scaled, seed, watch)?;
         let values = means_of(pool, &clustering.labels, clustering.k()).0;
-        let spread = Spread::measure(scaled, &clustering, pool, &values, mean);
+        let spread = Spread::measure(&scaled, &clustering, &pool, &values, mean)?;
         // Rows are assigned to the nearest centroid, whatever sizes the clusters were held to.
         let centres = clustering.centroids.clone();
         clustering.rule = AssignRule::Nearest { centres, metric: Metric::Euclidean };

@@ -16,7 +16,7 @@ use crate::settings::{Refine, RefineKind};
 use crate::side::Side;
 use bridged_math::distance::dot;
 use bridged_math::linalg::{cholesky, solve_cholesky};
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError};
 
 /// The map f_ij of one pair of clusters.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,16 +102,23 @@ impl LocalMap {
 }
 
 /// The root mean square distance of the rows of each cluster to its centroid.
-pub(crate) fn radii(x: MatrixRef<'_>, labels: &[u32], centroids: &Matrix) -> Vec<f64> {
+pub(crate) fn radii(
+    rows: &dyn Rows,
+    labels: &[u32],
+    centroids: &Matrix,
+) -> Result<Vec<f64>, RowsError> {
     let (mut squares, mut sizes) = (vec![0.0; centroids.rows()], vec![0u32; centroids.rows()]);
-    for (row, &label) in x.iter_rows().zip(labels) {
-        if let Some(square) = squares.get_mut(label as usize) {
-            let centroid = centroids.row(label as usize);
-            *square += bridged_math::distance::squared_distance(row, centroid);
-            sizes[label as usize] += 1;
+    rows.scan(&mut |first, part| {
+        for (row, &label) in part.iter_rows().zip(&labels[first..]) {
+            if let Some(square) = squares.get_mut(label as usize) {
+                let centroid = centroids.row(label as usize);
+                *square += bridged_math::distance::squared_distance(row, centroid);
+                sizes[label as usize] += 1;
+            }
         }
-    }
-    squares.iter().zip(&sizes).map(|(s, &n)| (s / f64::from(n.max(1))).sqrt()).collect()
+        Ok(())
+    })?;
+    Ok(squares.iter().zip(&sizes).map(|(s, &n)| (s / f64::from(n.max(1))).sqrt()).collect())
 }
 
 /// The pairs of a fit from one direction: rows in the space of the maps, and votes.

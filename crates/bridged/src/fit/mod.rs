@@ -23,11 +23,11 @@ use crate::bridge::BridgeRule;
 use crate::ensemble::{Ensemble, Input};
 use crate::kept::{Cached, KeptRows};
 use crate::model::BridgedModel;
-use crate::problem::{Pool, Problem};
+use crate::problem::{Pairs, Pool, Pools, Problem, StoredPool};
 use crate::settings::{BridgedClustering, KeepRows, PairRows, SideSpec};
 use crate::side::Side;
 use bridged_math::cancel::cancellable;
-use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks, memory};
+use bridged_math::{Rows, Seed, Stage, Watch, chunks, memory};
 use std::collections::BTreeSet;
 use votes::PairedRows;
 
@@ -42,7 +42,7 @@ impl BridgedClustering {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
-        let mut model = self.learn(problem, seed, watch)?;
+        let mut model = problem.pools(|pools| self.learn(pools, seed, watch))?;
         if self.keep_rows == KeepRows::Yes {
             model.x.rows = Some(KeptRows::new(problem.x.to_matrix()));
             model.y.rows = Some(KeptRows::new(problem.y.to_matrix()));
@@ -67,8 +67,8 @@ impl BridgedClustering {
         let (x, y) = (unmoved(x, &self.x), unmoved(y, &self.y));
         x.names.check("x", x.rows.rows())?;
         y.names.check("y", y.rows.rows())?;
-        let mut model =
-            self.learn(Problem::new(x.rows.view(), y.rows.view(), pairs), seed, watch)?;
+        let problem = Problem::new(x.rows.view(), y.rows.view(), pairs);
+        let mut model = problem.pools(|pools| self.learn(pools, seed, watch))?;
         for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
             side.names = pool.names;
             side.offset = pool.offset;
@@ -77,42 +77,59 @@ impl BridgedClustering {
         Ok(model)
     }
 
+    /// The same for pools that need not be in memory: their rows come in passes, and stay where they are. The
+    /// model has the bytes of the model of the same pools in memory that keeps no rows.
+    pub fn fit_stored(
+        &self,
+        x: StoredPool<'_>,
+        y: StoredPool<'_>,
+        pairs: &[(u32, u32)],
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        for (name, pool, spec) in [("x", &x, &self.x), ("y", &y, &self.y)] {
+            pool.names.check(name, pool.rows.rows())?;
+            if spec.uses_origin() && !pool.offset.is_none() {
+                return Err(Error::OffsetInPasses { side: name });
+            }
+        }
+        let settings = Self { keep_rows: KeepRows::No, ..self.clone() };
+        let pools = Pools { x: x.rows, y: y.rows, pairs: Pairs::new(pairs) };
+        let mut model = settings.learn(pools, seed, watch)?;
+        for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
+            (side.names, side.offset) = (pool.names, pool.offset);
+        }
+        Ok(model)
+    }
+
     /// The model without the rows of the pools.
     fn learn(
         &self,
-        problem: Problem<'_>,
+        pools: Pools<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
         self.check()?;
-        problem.check()?;
-        cancellable(watch, || self.learn_checked(problem, seed, watch))?
-    }
-
-    fn learn_checked(
-        &self,
-        problem: Problem<'_>,
-        seed: Seed,
-        watch: &dyn Watch,
-    ) -> Result<BridgedModel, Error> {
-        let settings = &self.counted(problem.x, problem.y);
-        settings.learn_counted(problem, seed, watch)
+        cancellable(watch, || {
+            pools.check()?;
+            self.counted(pools.x, pools.y)?.learn_counted(pools, seed, watch)
+        })?
     }
 
     fn learn_counted(
         &self,
-        problem: Problem<'_>,
+        pools: Pools<'_>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
-        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = problem.pairs.iter().unzip();
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = pools.pairs.iter().unzip();
         let apart = |rows: &[usize]| match self.pair_rows {
             PairRows::Pooled => BTreeSet::new(),
             PairRows::Apart => rows.iter().copied().collect(),
         };
         let (x_apart, y_apart) = (apart(&x_rows), apart(&y_rows));
-        let x = Side::fit(&self.x, problem.x, &x_apart, ("x", seed), watch)?;
-        let y = Side::fit(&self.y, problem.y, &y_apart, ("y", seed), watch)?;
+        let x = Side::fit(&self.x, pools.x, &x_apart, ("x", seed), watch)?;
+        let y = Side::fit(&self.y, pools.y, &y_apart, ("y", seed), watch)?;
 
         let stage = Stage::begin(watch, "bridge", Some(1))?;
         let (kx, ky) = (x.k(), y.k());
@@ -123,30 +140,24 @@ impl BridgedClustering {
             bytes,
         )?;
         let (x_paired, y_paired) = chunks::join(
-            || PairedRows::new(&x, problem.x, x_rows),
-            || PairedRows::new(&y, problem.y, y_rows),
+            || PairedRows::new(&x, pools.x, &x_rows),
+            || PairedRows::new(&y, pools.y, &y_rows),
         );
-        let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), problem);
+        let (x_paired, y_paired) = (x_paired?, y_paired?);
+        let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), pools)?;
         let pairs: Vec<(u32, u32)> =
-            problem.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
+            pools.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
         let (ensemble, told) = match self.is_ladder() {
             true => {
-                let (x_pool, y_pool) = (without(problem.x, &x_apart), without(problem.y, &y_apart));
+                let inside = |pool, apart: &BTreeSet<usize>| {
+                    (!apart.is_empty()).then(|| side::without(pool, apart))
+                };
+                let (x_pool, y_pool) = (inside(pools.x, &x_apart), inside(pools.y, &y_apart));
+                let x_pool = x_pool.as_deref().unwrap_or(pools.x);
+                let y_pool = y_pool.as_deref().unwrap_or(pools.y);
                 let sides = (
-                    self.input(
-                        &self.x,
-                        &x,
-                        x_pool.as_ref().map_or(problem.x, Matrix::view),
-                        &x_paired,
-                        "x",
-                    ),
-                    self.input(
-                        &self.y,
-                        &y,
-                        y_pool.as_ref().map_or(problem.y, Matrix::view),
-                        &y_paired,
-                        "y",
-                    ),
+                    self.input(&self.x, &x, x_pool, &x_paired, "x"),
+                    self.input(&self.y, &y, y_pool, &y_paired, "y"),
                 );
                 let (ensemble, told) = Ensemble::learn(self, sides, &pairs, seed, watch)?;
                 (Some(ensemble), told.map(Some))
@@ -169,19 +180,11 @@ impl BridgedClustering {
         &self,
         spec: &'a SideSpec,
         side: &'a Side,
-        pool: MatrixRef<'a>,
+        pool: &'a dyn Rows,
         paired: &'a PairedRows,
         name: &'static str,
     ) -> Input<'a> {
         let pooled = self.pair_rows == PairRows::Pooled;
         Input { side, spec: &spec.cluster, pool, paired: paired.rows.view(), pooled, name }
     }
-}
-
-/// The rows of a pool that are not apart; `None` where that is all of them.
-fn without(pool: MatrixRef<'_>, apart: &BTreeSet<usize>) -> Option<Matrix> {
-    (!apart.is_empty()).then(|| {
-        let inside: Vec<usize> = (0..pool.rows()).filter(|row| !apart.contains(row)).collect();
-        pool.select(inside)
-    })
 }

@@ -2,15 +2,16 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread, check_finite};
+use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread, check_finite, means_of_rows};
 use crate::kept::Cached;
 use crate::novelty::Novelty;
 use crate::offset::Offset;
 use crate::scale::Scaler;
-use crate::separation::separation;
+use crate::separation::{Failed, separation_of};
 use crate::settings::SideSpec;
 use crate::side::{Names, Side};
-use bridged_math::{MatrixRef, Scope, Seed, Watch};
+use bridged_math::rows::{InMemory, Mapped, Without, mean_row};
+use bridged_math::{MatrixRef, Rows, Scope, Seed, Watch};
 use std::collections::BTreeSet;
 
 impl Side {
@@ -18,7 +19,7 @@ impl Side {
     /// assigned afterwards.
     pub(super) fn fit(
         settings: &SideSpec,
-        pool: MatrixRef<'_>,
+        pool: &dyn Rows,
         apart: &BTreeSet<usize>,
         stream: (&'static str, Seed),
         watch: &dyn Watch,
@@ -26,58 +27,71 @@ impl Side {
         if apart.is_empty() {
             return Self::fit_pool(settings, pool, stream, watch);
         }
-        let inside: Vec<usize> = (0..pool.rows()).filter(|i| !apart.contains(i)).collect();
-        let part = pool.select(inside.iter().copied());
-        let mut side = Self::fit_pool(settings, part.view(), stream, watch)?;
-        let mut labels = vec![0; pool.rows()];
-        for (&row, &label) in inside.iter().zip(&side.clustering.labels) {
-            labels[row] = label;
-        }
-        let voters = pool.select(apart.iter().copied());
-        for (&row, label) in apart.iter().zip(side.assign(voters.view())) {
-            labels[row] = label;
-        }
-        side.clustering.labels = labels;
+        let part = without(pool, apart);
+        let mut side = Self::fit_pool(settings, part.as_ref(), stream, watch)?;
+        let apart: Vec<usize> = apart.iter().copied().collect();
+        let of_apart = side.assign(pool.select(&apart)?.view());
+        let mut inside = std::mem::take(&mut side.clustering.labels).into_iter();
+        let mut outside = apart.iter().zip(of_apart).peekable();
+        side.clustering.labels = (0..pool.rows())
+            .map(|row| match outside.next_if(|(apart, _)| **apart == row) {
+                Some((_, label)) => label,
+                None => inside.next().expect("every row that is not apart was clustered"),
+            })
+            .collect();
         Ok(side)
     }
 
     fn fit_pool(
         settings: &SideSpec,
-        pool: MatrixRef<'_>,
+        pool: &dyn Rows,
         (name, seed): (&'static str, Seed),
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         let watch = Scope::new(watch, name);
-        let scaler = settings.scale.fit(pool, name)?;
-        let scaled = scaler.apply(pool);
+        let scaler = settings.scale.fit_rows(pool, name)?;
+        let seen = ScaledRows::new(&scaler, pool);
+        let scaled = seen.rows(pool);
         let clusterer = &settings.cluster;
         let wrong = |source| match source {
             ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+            ClusterError::Rows(error) => Error::Rows(error),
             source => Error::Cluster { side: name, source },
         };
         // Equal rows may differ in their last digits once they are projected.
-        let distinct = clusterer.check_distinct(pool);
-        distinct.and_then(|()| clusterer.check_distinct(scaled.view())).map_err(wrong)?;
+        let distinct = clusterer.check_distinct_rows(pool);
+        distinct.and_then(|()| clusterer.check_distinct_rows(scaled)).map_err(wrong)?;
         // Finite rows stay finite without scaling; otherwise they are checked again.
         let clustering = match scaler {
-            Scaler::None => clusterer.fit_finite(scaled.view(), seed.child(name), &watch),
-            _ => check_finite(scaled.view())
-                .and_then(|()| clusterer.fit_finite(scaled.view(), seed.child(name), &watch)),
+            Scaler::None => clusterer.fit_finite_rows(scaled, seed.child(name), &watch),
+            _ => check_finite(scaled)
+                .and_then(|()| clusterer.fit_finite_rows(scaled, seed.child(name), &watch)),
         };
         let clustering = clustering.map_err(wrong)?;
         if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {
-            return Err(wrong(dbscan.no_cluster(scaled.view())));
+            let x = scaled.in_memory().expect("DBSCAN takes rows in memory only");
+            return Err(wrong(dbscan.no_cluster(x)));
         }
+        let labels = &clustering.labels;
         let values = match scaler {
             Scaler::None => clustering.centroids.clone(),
-            _ => crate::cluster::means_of(pool, &clustering.labels, clustering.k()).0,
+            _ => means_of_rows(pool, labels, clustering.k())?.0,
         };
-        let mean: Vec<f32> = pool.mean_row().into_iter().map(|v| v as f32).collect();
+        let mean: Vec<f32> = mean_row(pool)?.into_iter().map(|v| v as f32).collect();
+        let separation = separation_of(scaled, labels, clustering.centroids.view());
+        let separation = separation.map_err(|failed| match failed {
+            Failed::Metric(error) => Error::from(error),
+            Failed::Rows(error) => Error::Rows(error),
+        })?;
+        let radii = radii(scaled, labels, &clustering.centroids)?;
+        let spread = Spread::measure(scaled, &clustering, pool, &values, &mean)?;
+        let novelty = Novelty::measure(scaled, &clustering)?;
+        drop(seen);
         Ok(Self {
-            radii: radii(scaled.view(), &clustering.labels, &clustering.centroids),
-            separation: separation(scaled.view(), &clustering.labels, clustering.centroids.view())?,
-            spread: Spread::measure(scaled.view(), &clustering, pool, &values, &mean),
-            novelty: Novelty::measure(scaled.view(), &clustering),
+            radii,
+            separation,
+            spread,
+            novelty,
             mean,
             rows: None,
             names: Names::default(),
@@ -88,5 +102,45 @@ impl Side {
             clustering,
             values,
         })
+    }
+}
+
+/// The rows of a pool that are not apart.
+pub(super) fn without<'a>(pool: &'a dyn Rows, apart: &BTreeSet<usize>) -> Box<dyn Rows + 'a> {
+    match pool.in_memory() {
+        Some(x) => {
+            let inside = (0..x.rows()).filter(|row| !apart.contains(row));
+            Box::new(InMemory(x.select(inside)))
+        }
+        None => Box::new(Without::new(pool, apart.iter().copied().collect())),
+    }
+}
+
+/// A pool as distances see it: in memory if the pool is.
+enum ScaledRows<'a> {
+    /// As it is.
+    Same,
+    InMemory(InMemory),
+    Mapped(Mapped<'a>),
+}
+
+impl<'a> ScaledRows<'a> {
+    fn new(scaler: &'a Scaler, pool: &'a dyn Rows) -> Self {
+        match (scaler, pool.in_memory()) {
+            (Scaler::None, _) => Self::Same,
+            (_, Some(x)) => Self::InMemory(InMemory(scaler.apply(x).into_matrix())),
+            (_, None) => {
+                let scale = |part: MatrixRef<'_>| scaler.apply(part).into_matrix();
+                Self::Mapped(Mapped::new(pool, scaler.cols(pool.cols()), scale))
+            }
+        }
+    }
+
+    fn rows<'b>(&'b self, pool: &'b dyn Rows) -> &'b dyn Rows {
+        match self {
+            Self::Same => pool,
+            Self::InMemory(rows) => rows,
+            Self::Mapped(rows) => rows,
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::bridge::{BridgeRule, PairVote, Votes, depth};
 use crate::cluster::{Memberships, spaced};
-use crate::problem::Problem;
+use crate::problem::Pools;
 use crate::side::Side;
-use bridged_math::{Matrix, MatrixRef, chunks};
+use bridged_math::rows::select_in_order;
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, chunks};
 
 /// The rows of the pairs on one side.
 pub(super) struct PairedRows {
@@ -17,11 +18,11 @@ pub(super) struct PairedRows {
 }
 
 impl PairedRows {
-    pub fn new(side: &Side, pool: MatrixRef<'_>, rows: Vec<usize>) -> Self {
+    pub fn new(side: &Side, pool: &dyn Rows, rows: &[usize]) -> Result<Self, RowsError> {
         let labels = rows.iter().map(|&row| side.clustering.labels[row]).collect();
-        let rows = pool.select(rows);
+        let rows = select_in_order(pool, rows)?;
         let scaled = side.scaler.apply(rows.view()).into_owned();
-        Self { labels, rows, scaled }
+        Ok(Self { labels, rows, scaled })
     }
 
     /// In the space in which the side was clustered.
@@ -41,18 +42,18 @@ impl PairedRows {
     fn memberships(
         &self,
         side: &Side,
-        pool: MatrixRef<'_>,
+        pool: &dyn Rows,
         temperature: Option<f64>,
-    ) -> Memberships {
+    ) -> Result<Memberships, RowsError> {
         let Some(temperature) = temperature else {
-            return Memberships::hard(self.labels.iter().copied(), &side.clustering.sizes);
+            return Ok(Memberships::hard(self.labels.iter().copied(), &side.clustering.sizes));
         };
         let (clustering, spread) = (&side.clustering, &side.spread);
         let weights = spread.memberships(clustering, self.scaled(), &self.labels, temperature);
-        let sample = pool.select(spaced(pool.rows()));
+        let sample = pool.select(&spaced(pool.rows()).collect::<Vec<_>>())?;
         let sample = side.scaler.apply(sample.view());
         let clarity = spread.clarity(clustering, sample.view(), temperature);
-        Memberships { k: side.k(), weights, clarity }
+        Ok(Memberships { k: side.k(), weights, clarity })
     }
 }
 
@@ -61,25 +62,26 @@ pub(super) fn votes(
     rule: &impl BridgeRule,
     (x, x_paired): (&Side, &PairedRows),
     (y, y_paired): (&Side, &PairedRows),
-    problem: Problem<'_>,
-) -> Votes {
+    pools: Pools<'_>,
+) -> Result<Votes, RowsError> {
     let temperature = rule.reading().temperature();
     let read = |side, paired: &PairedRows, pool| {
-        (paired.depths(side), paired.memberships(side, pool, temperature))
+        let members = paired.memberships(side, pool, temperature)?;
+        Ok::<_, RowsError>((paired.depths(side), members))
     };
-    let ((x_depths, x_members), (y_depths, y_members)) =
-        chunks::join(|| read(x, x_paired, problem.x), || read(y, y_paired, problem.y));
+    let (of_x, of_y) = chunks::join(|| read(x, x_paired, pools.x), || read(y, y_paired, pools.y));
+    let ((x_depths, x_members), (y_depths, y_members)) = (of_x?, of_y?);
     let vote = |s: usize| PairVote {
         x: x_paired.labels[s],
         y: y_paired.labels[s],
         x_depth: x_depths[s],
         y_depth: y_depths[s],
     };
-    Votes {
-        pairs: (0..problem.pairs.len()).map(vote).collect(),
+    Ok(Votes {
+        pairs: (0..pools.pairs.len()).map(vote).collect(),
         x_sizes: x.clustering.sizes.clone(),
         y_sizes: y.clustering.sizes.clone(),
         x_members,
         y_members,
-    }
+    })
 }

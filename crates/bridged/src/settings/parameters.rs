@@ -5,7 +5,7 @@ use crate::bridge::{BridgeRule, BridgeSpec};
 use crate::cluster::{ClusterSpec, Clusterer};
 use crate::ensemble::Levels;
 use crate::scale::Scale;
-use bridged_math::MatrixRef;
+use bridged_math::{Rows, RowsError};
 use serde::{Deserialize, Serialize};
 
 /// Bridged Clustering with all of its choices. The defaults are balanced k-means with ten restarts on
@@ -157,19 +157,19 @@ impl BridgedClustering {
     }
 
     /// The same with a number of clusters where none was said, for these pools.
-    pub(crate) fn counted(&self, x: MatrixRef<'_>, y: MatrixRef<'_>) -> Self {
+    pub(crate) fn counted(&self, x: &dyn Rows, y: &dyn Rows) -> Result<Self, RowsError> {
         let mut settings = self.clone();
         let auto = [&self.x, &self.y].iter().any(|side| side.count == Count::Auto);
         if !auto || !self.is_ladder() {
-            return settings;
+            return Ok(settings);
         }
-        let k = Levels::of(x, y).coarsest();
+        let k = Levels::of(x, y)?.coarsest();
         for side in [&mut settings.x, &mut settings.y] {
             if side.count == Count::Auto {
                 side.cluster = side.cluster.clone().with_k(k);
             }
         }
-        settings
+        Ok(settings)
     }
 
     /// Whether several members predict.
