@@ -117,6 +117,13 @@ const FLAGS: &[Flag] = &[
     flag("x-scale", "x.scale", Takes::Text, "Scaling of x, if other than --scale").value("SCALE"),
     flag("y-scale", "y.scale", Takes::Text, "Scaling of y, if other than --scale").value("SCALE"),
     flag(
+        "sample",
+        "sample",
+        Takes::Whole,
+        "Cluster so many rows of each side, drawn by chance, and assign the others [default: all]",
+    )
+    .value("ROWS"),
+    flag(
         "restarts",
         "cluster.restarts",
         Takes::Whole,

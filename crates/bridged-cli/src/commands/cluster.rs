@@ -89,7 +89,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     let mut pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
     let notes = talk.notes(&args.rows, &pool.notes);
-    let side = SideSpec { cluster: spec.clone(), scale: args.scale, count: Count::Told };
+    let side =
+        SideSpec { cluster: spec.clone(), scale: args.scale, count: Count::Told, sample: None };
     if side.uses_origin() {
         pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
     }

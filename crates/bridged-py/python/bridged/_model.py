@@ -55,6 +55,8 @@ class BridgedClustering(Runs, BaseEstimator):
         What is done to the rows before distances are taken; nothing by default.
     x_scale, y_scale : str or None, default=None
         The same for one side.
+    sample : int or None, default=None
+        Cluster so many rows of each side, drawn by chance, and assign the others; all by default.
     bridge : str, dict or None, default=None
         How pairs become links, by their posterior by default: a name of
         ``bridged.catalogue()["bridges"]``, or a dict with the name as ``rule`` and its parameters.
@@ -132,6 +134,7 @@ class BridgedClustering(Runs, BaseEstimator):
         scale: str | None = None,
         x_scale: str | None = None,
         y_scale: str | None = None,
+        sample: int | None = None,
         bridge: str | dict[str, Any] | None = None,
         uncovered: Literal["mean", "nearest", "abstain"] | None = None,
         refine: Literal["none", "supervised", "supervised-centroid", "residual"] | None = None,
@@ -434,6 +437,7 @@ KEYS = {
     "scale": "scale",
     "x_scale": "x.scale",
     "y_scale": "y.scale",
+    "sample": "sample",
     "bridge": "bridge",
     "uncovered": "uncovered",
     "refine": "refine",

@@ -25,6 +25,7 @@ mod memberships;
 mod minibatch;
 mod mixture_f32;
 mod moments;
+mod sampled;
 mod softmax;
 mod spectral;
 mod spread;

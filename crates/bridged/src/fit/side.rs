@@ -62,15 +62,19 @@ impl Side {
         let distinct = clusterer.check_distinct_rows(pool);
         distinct.and_then(|()| clusterer.check_distinct_rows(scaled)).map_err(wrong)?;
         // Finite rows stay finite without scaling; otherwise they are checked again.
+        let fit = || {
+            let most = settings.sample.unwrap_or(usize::MAX);
+            clusterer.fit_sample(scaled, most, seed.child(name), &watch)
+        };
         let clustering = match scaler {
-            Scaler::None => clusterer.fit_finite_rows(scaled, seed.child(name), &watch),
-            _ => check_finite(scaled)
-                .and_then(|()| clusterer.fit_finite_rows(scaled, seed.child(name), &watch)),
+            Scaler::None => fit(),
+            _ => check_finite(scaled).and_then(|()| fit()),
         };
         let clustering = clustering.map_err(wrong)?;
         if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {
-            let x = scaled.in_memory().expect("DBSCAN takes rows in memory only");
-            return Err(wrong(dbscan.no_cluster(x)));
+            let few: Vec<usize> =
+                (0..scaled.rows().min(settings.sample.unwrap_or(usize::MAX))).collect();
+            return Err(wrong(dbscan.no_cluster(scaled.select(&few)?.view())));
         }
         let labels = &clustering.labels;
         let values = match scaler {

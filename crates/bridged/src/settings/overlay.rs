@@ -9,6 +9,7 @@
 //! | `cluster`, `x.cluster`, `y.cluster` | the name of a clustering, or a table with its `method` |
 //! | `cluster.NAME`, `x.cluster.NAME` | one of its parameters, as in `x.cluster.tol` |
 //! | `scale`, `x.scale`, `y.scale` | `none`, `standardize`, `l2`, `pca:N` |
+//! | `sample`, `x.sample`, `y.sample` | cluster so many rows and assign the others |
 //! | `bridge`, `bridge.NAME` | the name of a rule, or a table with its `rule`; one of its parameters |
 //! | `refine`, `refine.NAME` | the kind of a refinement, or a table; one of its parameters |
 //! | `members` | `one`, or `ladder` for clusterings at several levels of detail |
@@ -291,6 +292,12 @@ impl SideSpec {
                 }
             }
             ["scale"] => self.scale = scale(key, value)?,
+            ["sample"] => {
+                let limits = Limits::at_least(1);
+                let rows = value.as_u64().filter(|rows| limits.allows(*rows as f64));
+                let rows = rows.ok_or_else(|| BadParameter::new(key, limits, text(value)))?;
+                self.sample = Some(rows as usize);
+            }
             _ => return Err(unknown(key)),
         }
         Ok(())
@@ -305,8 +312,8 @@ fn step_of(key: &str) -> Result<Step, SettingsError> {
     Ok(match (rest, one_side) {
         (["clusters"], false) => Step::CountForBoth,
         (["clusters"], true) => Step::CountForOne,
-        (["cluster" | "scale"], false) => Step::ChooseForBoth,
-        (["cluster" | "scale"], true) => Step::ChooseForOne,
+        (["cluster" | "scale" | "sample"], false) => Step::ChooseForBoth,
+        (["cluster" | "scale" | "sample"], true) => Step::ChooseForOne,
         (["cluster", _], false) => Step::SetForBoth,
         (["cluster", _], true) => Step::SetForOne,
         (["bridge" | "members" | "uncovered" | "pair_rows" | "keep_rows"], false) => {
@@ -321,7 +328,7 @@ fn step_of(key: &str) -> Result<Step, SettingsError> {
 
 /// There is no such key at the first place where the path leaves what is known.
 fn unknown(key: &str) -> SettingsError {
-    let side = "cluster, clusters, scale";
+    let side = "cluster, clusters, scale, sample";
     let known = match key.split('.').collect::<Vec<_>>()[..] {
         ["x" | "y", ..] => side.to_string(),
         _ => format!("x, y, {side}, bridge, refine, members, uncovered, pair_rows, keep_rows"),
@@ -607,7 +614,7 @@ mod tests {
     #[test]
     fn mistakes_are_answered_with_what_to_write() {
         for (settings, answer) in [
-            (vec!["x.speed=3"], "there is no `x.speed`; there are cluster, clusters, scale"),
+            (vec!["x.speed=3"], "there is no `x.speed`; there are cluster, clusters, scale, sample"),
             (
                 vec!["speed=3"],
                 "there is no `speed`; there are x, y, cluster, clusters, scale, bridge, refine, members, \

@@ -83,6 +83,9 @@ pub struct SideSpec {
     /// Who says how many clusters there are.
     #[serde(default = "told", skip_serializing_if = "is_told")]
     pub count: Count,
+    /// Cluster only so many rows, drawn by chance, and assign the others; none clusters all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
 }
 
 impl SideSpec {
@@ -96,7 +99,7 @@ impl SideSpec {
 impl Default for SideSpec {
     fn default() -> Self {
         let cluster = ClusterSpec::named("balanced").expect("listed");
-        Self { cluster, scale: Scale::default(), count: Count::Auto }
+        Self { cluster, scale: Scale::default(), count: Count::Auto, sample: None }
     }
 }
 
