@@ -617,7 +617,7 @@ mod tests {
             (vec!["x.speed=3"], "there is no `x.speed`; there are cluster, clusters, scale, sample"),
             (
                 vec!["speed=3"],
-                "there is no `speed`; there are x, y, cluster, clusters, scale, bridge, refine, members, \
+                "there is no `speed`; there are x, y, cluster, clusters, scale, sample, bridge, refine, members, \
                  uncovered, pair_rows, keep_rows",
             ),
             (
