@@ -8,10 +8,12 @@ use crate::atomic::{Sink, WriteError};
 use crate::batches::{Collector, batch, ranges, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
+use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::table::Table;
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
+use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
@@ -38,6 +40,8 @@ pub(crate) const FORMAT: Format = Format {
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     peek,
+    survey,
+    pass,
     write,
     write_pieces: None,
 };
@@ -49,7 +53,7 @@ const BATCH: usize = 1 << 14;
 
 /// Reads an Arrow IPC file or stream.
 fn read(input: &Input<'_>) -> Result<Table, TableError> {
-    opened(input, |file, is_file| match is_file {
+    opened(input, |file, is_file, _| match is_file {
         true => decode_file(file, input.path),
         false => decode_stream(file, input.path),
     })
@@ -57,20 +61,104 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
 
 /// The columns of an Arrow IPC file or stream.
 fn peek(input: &Input<'_>) -> Result<crate::Columns, TableError> {
-    opened(input, |file, is_file| {
-        let file = BufReader::new(file);
-        let schema = match is_file {
-            true => FileReader::try_new(file, None)?.schema(),
-            false => StreamReader::try_new(file, None)?.schema(),
-        };
-        Ok(crate::peek_schema(&schema))
+    opened(input, |file, is_file, _| Ok(crate::peek_schema(schema_of(file, is_file)?.as_ref())))
+}
+
+fn schema_of(file: &File, is_file: bool) -> Result<SchemaRef, ArrowError> {
+    let file = BufReader::new(file);
+    Ok(match is_file {
+        true => FileReader::try_new(file, None)?.schema(),
+        false => StreamReader::try_new(file, None)?.schema(),
     })
 }
 
-/// What `then` makes of a file, or of a stream, of which the sizes were checked.
+/// The columns, and the rows that the messages announce.
+fn survey(input: &Input<'_>) -> Result<Survey, TableError> {
+    opened(input, |file, is_file, batches| {
+        let schema = schema_of(file, is_file)?;
+        let rows = batches.iter().sum();
+        let collector = Collector::new(&schema, 0);
+        let cells: u64 = collector.wanted().iter().map(|&at| collector.row_bytes(at)).sum();
+        // Lists and texts are told by the size of the file.
+        let bytes = (rows as u64).saturating_mul(cells).saturating_add(input.len);
+        Ok(Survey { schema: Schema::Typed(schema), rows, bytes })
+    })
+}
+
+/// Decodes some columns batch by batch, and of some rows only the batches that hold them.
+fn pass(
+    input: &Input<'_>,
+    _: &Schema,
+    pass: Pass<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), TableError> {
+    // What `each` says is not the file's fault.
+    let mut stopped = None;
+    let result = opened(input, |file, is_file, batches| {
+        let mut hand_out = |batch: &RecordBatch, first: usize| -> Result<bool, ArrowError> {
+            checkpoint();
+            let end = first + batch.num_rows();
+            let whole = std::iter::once(first..end).filter(|range| !range.is_empty());
+            let wanted: Vec<_> = match pass.only {
+                None => whole.collect(),
+                Some(only) => {
+                    let start = only.partition_point(|&row| row < first);
+                    let stop = only.partition_point(|&row| row < end);
+                    runs(&only[start..stop]).collect()
+                }
+            };
+            for range in wanted {
+                for at in range.clone().step_by(pass.rows.max(1)) {
+                    let len = pass.rows.max(1).min(range.end - at);
+                    let table = batch_table(&batch.slice(at - first, len), input.path)?;
+                    if let Err(error) = each(table) {
+                        stopped = Some(error);
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        };
+        let columns = Some(pass.columns.to_vec());
+        let mut first = 0;
+        if is_file {
+            let mut reader = FileReader::try_new(BufReader::new(file), columns)?;
+            for (at, &rows) in batches.iter().enumerate() {
+                let end = first + rows;
+                let wanted = pass.only.is_none_or(|only| {
+                    only.get(only.partition_point(|&row| row < first)).is_some_and(|&row| row < end)
+                });
+                if wanted {
+                    reader.set_index(at)?;
+                    let Some(batch) = reader.next() else { break };
+                    if !hand_out(&batch?, first)? {
+                        break;
+                    }
+                }
+                first = end;
+            }
+        } else {
+            let last = pass.only.map(|only| only.last().copied().unwrap_or(0));
+            for batch in StreamReader::try_new(BufReader::new(file), columns)? {
+                let batch = batch?;
+                if last.is_some_and(|last| last < first) || !hand_out(&batch, first)? {
+                    break;
+                }
+                first += batch.num_rows();
+            }
+        }
+        Ok(())
+    });
+    match stopped {
+        Some(error) => Err(error),
+        None => result,
+    }
+}
+
+/// What `then` makes of a file, or of a stream, of which the sizes were checked; it is told the rows of each batch.
 fn opened<T>(
     input: &Input<'_>,
-    then: impl FnOnce(&File, bool) -> Result<T, ArrowError>,
+    then: impl FnOnce(&File, bool, &[usize]) -> Result<T, ArrowError>,
 ) -> Result<T, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut file = input.file;
@@ -93,11 +181,12 @@ fn opened<T>(
     }
     let result = quietly(|| {
         let messages = check_promises(file, input.len, if is_file { 8 } else { 0 })?;
-        if is_file {
-            check_footer(file, input.len, &messages)?;
-        }
+        let batches = match is_file {
+            true => check_footer(file, input.len, &messages)?,
+            false => messages.iter().filter_map(|message| message.rows).collect(),
+        };
         file.rewind()?;
-        then(file, is_file)
+        then(file, is_file, &batches)
     });
     match result {
         Ok(Ok(table)) => Ok(table),
@@ -131,12 +220,21 @@ fn decode_stream(mut file: &File, path: &Path) -> Result<Table, ArrowError> {
     Ok(collector.finish(path.to_path_buf()))
 }
 
-/// Where a message begins and how long its two parts are, as a footer lists it.
-type Message = [i64; 3];
+/// A message of a file or stream.
+struct Message {
+    /// Where it begins and how long its two parts are, as a footer lists it.
+    place: [i64; 3],
+    /// The rows of a batch.
+    rows: Option<usize>,
+}
 
 /// Refuses a footer that lists anything but the messages of the file: the decoder takes its word
-/// for how much room a block needs and where in it the numbers begin.
-fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<(), ArrowError> {
+/// for how much room a block needs and where in it the numbers begin. Gives the rows of each batch.
+fn check_footer(
+    mut file: &File,
+    len: u64,
+    messages: &[Message],
+) -> Result<Vec<usize>, ArrowError> {
     let wrong = || ArrowError::IpcError("its footer does not fit the file".to_owned());
     let mut trailer = [0u8; 10];
     file.seek(SeekFrom::End(-10))?;
@@ -147,15 +245,17 @@ fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<(), A
     let mut bytes = vec![0u8; size as usize];
     file.read_exact(&mut bytes)?;
     let footer = root_as_footer(&bytes).map_err(|e| ArrowError::ParseError(format!("{e:?}")))?;
-    let lists = [footer.dictionaries(), footer.recordBatches()];
-    for block in lists.iter().flatten().flatten() {
+    let find = |block: &arrow_ipc::Block| -> Result<&Message, ArrowError> {
         let listed = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
         // Messages are in the order of their offsets.
-        if messages.binary_search(&listed).is_err() {
-            return Err(wrong());
-        }
+        let found = messages.binary_search_by_key(&listed, |message| message.place);
+        found.map(|at| &messages[at]).map_err(|_| wrong())
+    };
+    for block in footer.dictionaries().iter().flatten() {
+        find(block)?;
     }
-    Ok(())
+    let batches = footer.recordBatches();
+    batches.iter().flatten().map(|block| find(block)?.rows.ok_or_else(wrong)).collect()
 }
 
 /// Walks over the messages and refuses a compressed buffer that promises more than its bytes can
@@ -211,7 +311,11 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>,
             memory::require("a message of the file", promised)
                 .map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         }
-        messages.push([begin as i64, (body - begin) as i64, body_len as i64]);
+        let rows = message.header_as_record_batch().and_then(|b| usize::try_from(b.length()).ok());
+        messages.push(Message {
+            place: [begin as i64, (body - begin) as i64, body_len as i64],
+            rows,
+        });
         at = body + body_len;
     }
     Ok(messages)

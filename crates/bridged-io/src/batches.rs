@@ -82,6 +82,15 @@ impl Collector {
         }
     }
 
+    /// The bytes that a row of a wanted column takes besides its letters and entries.
+    pub fn row_bytes(&self, at: usize) -> u64 {
+        match self.cell_bytes(at) {
+            CellBytes::Entry(_) => 1,
+            CellBytes::Row(bytes) => bytes,
+            CellBytes::Text => CellBytes::TEXT,
+        }
+    }
+
     /// The columns that are worth decoding.
     pub fn wanted(&self) -> Vec<usize> {
         let skipped = |at: &usize| matches!(self.fields[*at].fill, Fill::Other(_));

@@ -15,6 +15,7 @@ use crate::dialect::{self, Decimals, Dialect, number_with_comma};
 use crate::error::TableError;
 use crate::format::{Format, Layout, is_gzip};
 use crate::pairs::{PairsTable, from_cells};
+use crate::pass::{Each, Pass, Schema, Survey};
 use crate::room::{Room, longest_line, most_expanded, require};
 use crate::table::{Column, ColumnData, Table, Times};
 use crate::vectors::VectorBuilder;
@@ -39,6 +40,8 @@ pub(crate) const CSV: Format = Format {
     read: |input| read(input, b','),
     read_pairs: |input| read_pairs(input, b','),
     peek: |input| peek(input, b','),
+    survey: |input| survey(input, b','),
+    pass,
     write: |sink, table| write(sink, table, b','),
     write_pieces: None,
 };
@@ -55,11 +58,69 @@ pub(crate) const TSV: Format = Format {
     read: |input| read(input, b'\t'),
     read_pairs: |input| read_pairs(input, b'\t'),
     peek: |input| peek(input, b'\t'),
+    survey: |input| survey(input, b'\t'),
+    pass,
     write: |sink, table| write(sink, table, b'\t'),
     write_pieces: None,
 };
 
 fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
+    let (schema, rows) = look(input, usual)?;
+    require(input.path, rows as u64, schema.bytes(rows))?;
+    let mut fills: Vec<Fill> = schema.guesses.iter().map(|guess| guess.fill(rows)).collect();
+    let mut first = true;
+    records(input, &schema.dialect, |cells| {
+        if !std::mem::take(&mut first) {
+            for (fill, cell) in fills.iter_mut().zip(cells) {
+                fill.push(cell);
+            }
+        }
+        Ok(())
+    })?;
+    let columns: Vec<Column> = (schema.header.iter().zip(fills))
+        .map(|(name, fill)| Column::new(name.as_str(), fill.finish()))
+        .collect();
+    // A file that grew between the passes has columns of one length still, but of another.
+    let mut table = Table::new(input.path, columns)?;
+    if table.columns.iter().all(|c| c.data.len().is_none()) {
+        table = Table::with_rows(table.source, table.columns, rows);
+    }
+    table.guessed = true;
+    table.notes.extend(schema.note());
+    Ok(table)
+}
+
+/// The columns of a text file and what all their cells have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct TextSchema {
+    pub header: Vec<String>,
+    guesses: Vec<Guess>,
+    dialect: Dialect,
+}
+
+impl TextSchema {
+    /// What this and another file have in common; the header is the same. An error says what differs.
+    pub fn merge(&mut self, other: Self) -> Result<(), String> {
+        if self.dialect.separator != other.dialect.separator {
+            return Err("it separates its cells by another character".to_owned());
+        }
+        self.guesses.iter_mut().zip(other.guesses).for_each(|(guess, other)| guess.merge(other));
+        Ok(())
+    }
+
+    /// The bytes that this many rows will take.
+    fn bytes(&self, rows: usize) -> u64 {
+        self.guesses.iter().map(|guess| guess.bytes(rows as u64)).sum()
+    }
+
+    /// What was found out without being told.
+    pub fn note(&self) -> Option<String> {
+        self.dialect.note(self.guesses.iter().any(Guess::has_commas))
+    }
+}
+
+/// The first pass: what the columns hold, and how many rows there are.
+fn look(input: &Input<'_>, usual: u8) -> Result<(TextSchema, usize), TableError> {
     let dialect = Dialect::of(input, usual)?;
     let mut header = Vec::new();
     let mut guesses: Vec<Guess> = Vec::new();
@@ -84,29 +145,83 @@ fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
         let expected = if usual == b',' { "a comma" } else { "a tab" };
         return Err(TableError::Separator { path: input.path.to_path_buf(), found, expected });
     }
-    let bytes = guesses.iter().map(|guess| guess.bytes(rows as u64)).sum();
-    require(input.path, rows as u64, bytes)?;
-    let commas = guesses.iter().any(Guess::has_commas);
-    let mut fills: Vec<Fill> = guesses.iter().map(|guess| guess.fill(rows)).collect();
-    let mut first = true;
-    records(input, &dialect, |cells| {
-        if !std::mem::take(&mut first) {
-            for (fill, cell) in fills.iter_mut().zip(cells) {
-                fill.push(cell);
+    Ok((TextSchema { header, guesses, dialect }, rows))
+}
+
+fn survey(input: &Input<'_>, usual: u8) -> Result<Survey, TableError> {
+    let (schema, rows) = look(input, usual)?;
+    let bytes = schema.bytes(rows);
+    Ok(Survey { schema: Schema::Text(schema), rows, bytes })
+}
+
+/// Reads lines a few at a time.
+fn pass(
+    input: &Input<'_>,
+    schema: &Schema,
+    pass: Pass<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), TableError> {
+    let Schema::Text(schema) = schema else {
+        return Err(input.damaged("text", "it is of another format".to_owned()));
+    };
+    let new = || -> Vec<Fill> {
+        pass.columns.iter().map(|&at| schema.guesses[at].fill(pass.rows.min(1 << 14))).collect()
+    };
+    let finish = |fills: Vec<Fill>, rows: usize| -> Table {
+        let columns = pass.columns.iter().zip(fills);
+        let columns =
+            columns.map(|(&at, fill)| Column::new(schema.header[at].as_str(), fill.finish()));
+        let columns: Vec<Column> = columns.collect();
+        let mut table = Table::with_rows(input.path.to_path_buf(), columns, rows);
+        table.guessed = true;
+        table
+    };
+    let (mut fills, mut held, mut line) = (new(), 0, 0);
+    let mut wanted = pass.only.map(|only| only.iter().copied().peekable());
+    // What stops a pass early, and is not the fault of the file.
+    let mut stopped: Option<Result<(), TableError>> = None;
+    let result = records(input, &schema.dialect, |cells| {
+        line += 1;
+        if line == 1 {
+            return Ok(()); // the header
+        }
+        if let Some(wanted) = &mut wanted {
+            match wanted.peek() {
+                None => {
+                    stopped = Some(Ok(()));
+                    return Err(stop());
+                }
+                Some(&row) if row != line - 2 => return Ok(()),
+                Some(_) => {
+                    wanted.next();
+                }
+            }
+        }
+        for (fill, &at) in fills.iter_mut().zip(pass.columns) {
+            fill.push(cells.get(at).copied().unwrap_or_default());
+        }
+        held += 1;
+        if held == pass.rows.max(1) {
+            let full = finish(std::mem::replace(&mut fills, new()), held);
+            held = 0;
+            if let Err(error) = each(full) {
+                stopped = Some(Err(error));
+                return Err(stop());
             }
         }
         Ok(())
-    })?;
-    let columns: Vec<Column> = (header.into_iter().zip(fills))
-        .map(|(name, fill)| Column::new(name, fill.finish()))
-        .collect();
-    // A file that grew between the passes has columns of one length still, but of another.
-    let mut table = Table::new(input.path, columns)?;
-    if table.columns.iter().all(|c| c.data.len().is_none()) {
-        table = Table::with_rows(table.source, table.columns, rows);
+    });
+    match stopped {
+        Some(Err(error)) => return Err(error),
+        Some(Ok(())) => {}
+        None => result?,
     }
-    table.notes.extend(dialect.note(commas));
-    Ok(table)
+    if held > 0 { each(finish(fills, held)) } else { Ok(()) }
+}
+
+/// Ends a walk over the lines of a file.
+fn stop() -> TooLarge {
+    TooLarge { what: "nothing".to_owned(), needs: 0, free: 0, limit: None }
 }
 
 /// The names of the columns, and what the first lines hold.
@@ -259,6 +374,7 @@ fn other_separator(header: &str, row: &str, separator: u8) -> Option<&'static st
 }
 
 /// What the cells of a column have had in common so far.
+#[derive(Clone, Debug)]
 struct Guess {
     any: bool,
     list: bool,
@@ -309,6 +425,18 @@ impl Guess {
                 self.comma = self.comma && number_with_comma(cell).is_some();
             }
         }
+    }
+
+    /// Also what the cells of another file have in common.
+    fn merge(&mut self, other: Self) {
+        self.any |= other.any;
+        self.list &= other.list;
+        self.point &= other.point;
+        self.comma &= other.comma;
+        self.integer &= other.integer;
+        self.plain &= other.plain;
+        self.letters += other.letters;
+        self.entries += other.entries;
     }
 
     /// Whether its numbers have decimal commas.

@@ -446,6 +446,9 @@ pub enum TableError {
         /// Why, and what to do instead.
         reason: String,
     },
+    /// Something about several files, or files that are far.
+    #[error(transparent)]
+    Source(#[from] crate::source::SourceError),
     /// Writing failed; the target is as it was.
     #[error(transparent)]
     File(#[from] bridged::files::FileError),

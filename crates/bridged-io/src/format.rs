@@ -3,6 +3,7 @@
 use crate::atomic::{Sink, WriteError};
 use crate::error::TableError;
 use crate::pairs::PairsTable;
+use crate::pass::{Each, Pass, Schema, Survey};
 use crate::table::Table;
 use crate::{FORMATS, Input};
 use bridged::columns::ColumnKind;
@@ -33,10 +34,18 @@ pub struct Format {
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
     /// The columns without their cells, from the beginning or the end of a file alone.
     pub(crate) peek: fn(&Input<'_>) -> Result<Columns, TableError>,
+    /// What is known before the rows are read; a text file is read once for it.
+    pub(crate) survey: fn(&Input<'_>) -> Result<Survey, TableError>,
+    /// Reads rows a few at a time.
+    pub(crate) pass: ReadPass,
     pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
     /// Writes tables with the same columns one after the other, if the format can be written so.
     pub(crate) write_pieces: Option<WritePieces>,
 }
+
+/// Reads a file whose schema is known.
+pub(crate) type ReadPass =
+    fn(&Input<'_>, &Schema, Pass<'_>, &mut Each<'_>) -> Result<(), TableError>;
 
 /// Writes a first table and those that follow it.
 pub(crate) type WritePieces = fn(

@@ -9,6 +9,7 @@
 //! | [`table`] | the columns and what a cell may be |
 //! | [`select`] | the vectors and the ids of a table |
 //! | [`texts`] | which column is to be encoded |
+//! | [`source`] | rows in many files, near or far |
 //! | [`pairs`] | tables of two ids |
 //! | [`spreadsheet`] | texts that a spreadsheet would take for formulas |
 //! | [`atomic`] | whole files or none |
@@ -42,12 +43,16 @@ mod dialect;
 pub mod error;
 mod format;
 mod magic;
+mod mixed;
 mod npy;
 pub mod pairs;
 mod parquet;
+mod pass;
 mod room;
 pub mod select;
+pub mod source;
 pub mod spreadsheet;
+mod stored;
 pub mod table;
 pub mod texts;
 mod vectors;
@@ -59,6 +64,8 @@ pub use error::TableError;
 pub use format::{Columns, Format, Layout, extensions, format_names, format_of, known_format};
 pub use pairs::PairsTable;
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
+pub use source::{Part, Source, SourceError, Stamp};
+pub use stored::StoredRows;
 pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;
 pub use vectors::DoubleRows;
@@ -72,6 +79,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Every format there is: reading and writing, help and error messages follow from this list.
 pub const FORMATS: &[Format] = &[
@@ -90,6 +98,8 @@ pub(crate) struct Input<'a> {
     file: &'a File,
     len: u64,
     options: &'a ReadOptions<'a>,
+    /// Brings the bytes of `file` from where they are, if they are not there yet.
+    fetch: Option<Arc<dyn source::Fetch>>,
 }
 
 /// What the user says about text files and tables of pairs; nothing means what the file looks like.
@@ -138,12 +148,16 @@ pub fn read(path: &Path) -> Result<Table, TableError> {
 
 /// The same with what the user says about it.
 pub fn read_with(path: &Path, options: &ReadOptions<'_>) -> Result<Table, TableError> {
-    let table = open(path, options, |format, input| (format.read)(input))?;
+    not_empty(open(path, options, |format, input| (format.read)(input))?)
+}
+
+/// Refuses a table without rows or columns.
+fn not_empty(table: Table) -> Result<Table, TableError> {
     if table.columns.is_empty() {
-        return Err(TableError::NoColumns { path: path.to_path_buf() });
+        return Err(TableError::NoColumns { path: table.source });
     }
     if table.rows() == 0 {
-        return Err(TableError::NoRows { path: path.to_path_buf() });
+        return Err(TableError::NoRows { path: table.source });
     }
     Ok(table)
 }
@@ -167,7 +181,7 @@ pub fn peek(path: &Path) -> Result<Columns, TableError> {
             let unreadable = |source| TableError::Unreadable { path: path.to_path_buf(), source };
             let file = File::open(path).map_err(unreadable)?;
             let len = file.metadata().map_err(unreadable)?.len();
-            (format.peek)(&Input { path, file: &file, len, options: &options })
+            (format.peek)(&Input { path, file: &file, len, options: &options, fetch: None })
         }
         _ => open(path, &options, |format, input| (format.peek)(input)),
     }
@@ -260,12 +274,28 @@ fn open<T>(
         return Err(TableError::Directory { path: path.to_path_buf() });
     }
     let format = format::read_format(path)?;
-    let mut file = File::open(path).map_err(unreadable)?;
-    if metadata.is_file() && metadata.len() == 0 {
+    let file = File::open(path).map_err(unreadable)?;
+    let input = Input { path, file: &file, len: metadata.len(), options, fetch: None };
+    sniffed(format, &input, |input| then(format, input))
+}
+
+/// What `then` makes of an open file that begins as its format does.
+pub(crate) fn sniffed<T>(
+    format: &Format,
+    input: &Input<'_>,
+    then: impl FnOnce(&Input<'_>) -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    let Input { path, mut file, len, .. } = *input;
+    let unreadable = |source| TableError::Unreadable { path: path.to_path_buf(), source };
+    let is_file = file.metadata().map_err(unreadable)?.is_file();
+    if is_file && len == 0 {
         return Err(TableError::Empty { path: path.to_path_buf() });
     }
+    if let Some(fetch) = &input.fetch {
+        fetch.ensure(0..len.min(16)).map_err(unreadable)?;
+    }
     let mut head = Vec::new();
-    (&mut file).take(16).read_to_end(&mut head).map_err(unreadable)?;
+    file.take(16).read_to_end(&mut head).map_err(unreadable)?;
     let found = match format.sniff(&head) {
         _ if format::is_gzip(path) => (!head.starts_with(b"\x1f\x8b")).then_some("text"),
         Some(_) => None,
@@ -278,7 +308,7 @@ fn open<T>(
         return Err(TableError::Mismatch { path, expected, found });
     }
     io::Seek::rewind(&mut file).map_err(unreadable)?;
-    then(format, &Input { path, file: &file, len: metadata.len(), options })
+    then(input)
 }
 
 /// The names of the fields, and which hold whole numbers.

@@ -8,6 +8,7 @@
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::error::{TableError, list};
+use crate::pass::{Each, Pass, Schema, Survey, runs};
 use crate::format::{Format, Layout};
 use crate::pairs::{PairsTable, vector_pairs};
 use crate::room::require;
@@ -16,7 +17,9 @@ use crate::vectors::DoubleRows;
 use bridged_math::Matrix;
 use bridged_math::cancel::checkpoint;
 use half::f16;
-use std::io::{BufReader, Read};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 const NAME: &str = "npy";
 
@@ -32,12 +35,14 @@ pub(crate) const FORMAT: Format = Format {
     read,
     read_pairs,
     peek: |_| Ok(Vec::new()),
+    survey,
+    pass,
     write,
     write_pieces: None,
 };
 
 /// The name of the only column of an npy table.
-const COLUMN: &str = "value";
+pub(crate) const COLUMN: &str = "value";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -90,6 +95,112 @@ fn read(input: &Input<'_>) -> Result<Table, TableError> {
     };
     let column = Column::new(COLUMN, data);
     Ok(Table::with_rows(input.path.to_path_buf(), vec![column], rows))
+}
+
+/// What the header says.
+fn survey(input: &Input<'_>) -> Result<Survey, TableError> {
+    let (header, _) = checked_header(input)?;
+    let Header { rows, cols, .. } = header;
+    let single = header.fits_single();
+    let entry = if single { 4 } else { 8 };
+    let bytes = (rows as u64).saturating_mul((cols as u64).saturating_mul(entry) + 32);
+    Ok(Survey { schema: Schema::Array { cols, single }, rows, bytes })
+}
+
+/// The header of a file that is as long as it says, and where the numbers begin.
+fn checked_header(input: &Input<'_>) -> Result<(Header, u64), TableError> {
+    let damaged = |detail: String| input.damaged(NAME, detail);
+    let mut file = input.file;
+    let unreadable = |source| TableError::Unreadable { path: input.path.to_path_buf(), source };
+    file.rewind().map_err(unreadable)?;
+    let (header, start) =
+        read_header(&mut BufReader::with_capacity(1 << 12, file)).map_err(damaged)?;
+    check_size(&header, input.len.saturating_sub(start)).map_err(damaged)?;
+    Ok((header, start))
+}
+
+/// Reads slices of rows.
+fn pass(
+    input: &Input<'_>,
+    schema: &Schema,
+    pass: Pass<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), TableError> {
+    let (header, start) = checked_header(input)?;
+    let single = matches!(schema, Schema::Array { single: true, .. }) && header.fits_single();
+    let wanted: Vec<Range<usize>> = match pass.only {
+        Some(only) => runs(only).collect(),
+        None => std::iter::once(0..header.rows).collect(),
+    };
+    for range in wanted {
+        for first in range.clone().step_by(pass.rows.max(1)) {
+            checkpoint();
+            let rows = first..(first + pass.rows.max(1)).min(range.end);
+            let count = rows.len();
+            let slice = Slice { header: &header, file: input.file, start, rows };
+            let failed = |e: io::Error| input.damaged(NAME, e.to_string());
+            let data = if single {
+                let data = slice.load(|v| v as f32).map_err(failed)?;
+                let values = Matrix::new(count, header.cols, data);
+                ColumnData::Vector(values.expect("one number per entry was read"))
+            } else {
+                let data = slice.load(|v| v).map_err(failed)?;
+                let values = DoubleRows::new(count, header.cols, data);
+                let values = values.expect("one number per entry was read");
+                ColumnData::DoubleVector { values, valid: Vec::new() }
+            };
+            let columns = vec![Column::new(COLUMN, data)];
+            each(Table::with_rows(input.path.to_path_buf(), columns, count))?;
+        }
+    }
+    Ok(())
+}
+
+/// Some rows of an array in a file.
+struct Slice<'a> {
+    header: &'a Header,
+    file: &'a File,
+    /// Where the numbers begin.
+    start: u64,
+    rows: Range<usize>,
+}
+
+impl Slice<'_> {
+    /// Their numbers, row by row.
+    fn load<T: Copy + Default>(&self, convert: fn(f64) -> T) -> io::Result<Vec<T>> {
+        let &Header { rows, cols, size, fortran, .. } = self.header;
+        let held = self.rows.len();
+        if !fortran {
+            let bytes = self.read(self.rows.start * cols, held * cols)?;
+            let mut data = Vec::with_capacity(held * cols);
+            decode(self.header, &bytes, |v| data.push(convert(v)));
+            return Ok(data);
+        }
+        // Column by column in the file.
+        let mut data = vec![T::default(); held * cols];
+        let mut bytes = vec![0; held * size];
+        for j in 0..cols {
+            self.read_into(j * rows + self.rows.start, &mut bytes)?;
+            let mut i = 0;
+            decode(self.header, &bytes, |v| {
+                data[i * cols + j] = convert(v);
+                i += 1;
+            });
+        }
+        Ok(data)
+    }
+
+    fn read(&self, first: usize, count: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; count * self.header.size];
+        self.read_into(first, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_into(&self, first: usize, bytes: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file;
+        file.seek(SeekFrom::Start(self.start + first as u64 * self.header.size as u64))?;
+        file.read_exact(bytes)
+    }
 }
 
 /// Reads an n × 2 array of whole numbers as pairs; in `f64`, since ids need more than 24 bits.

@@ -7,10 +7,11 @@ use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::batches::{CellBytes, Collector, batch, ranges, schema};
 use crate::error::TableError;
+use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::format::{Format, Layout};
 use crate::room::require;
 use crate::table::Table;
-use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
 use ::parquet::arrow::{ArrowWriter, ProjectionMask};
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
@@ -37,6 +38,8 @@ pub(crate) const FORMAT: Format = Format {
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     peek,
+    survey,
+    pass,
     write,
     write_pieces: Some(write_pieces),
 };
@@ -103,6 +106,61 @@ fn decode(file: File, input: &Input<'_>) -> Result<Table, TableError> {
         collector.push(&batch).map_err(|e| input.not_collected(NAME, e))?;
     }
     Ok(collector.finish(input.path.to_path_buf()))
+}
+
+/// What the footer of a Parquet file says.
+fn survey(input: &Input<'_>) -> Result<Survey, TableError> {
+    opened(input, |file| {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file);
+        let builder = builder.map_err(|e| input.damaged(NAME, e.to_string()))?;
+        let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let bytes = promised(builder.metadata(), &Collector::new(builder.schema(), rows));
+        Ok(Survey { schema: Schema::Typed(builder.schema().clone()), rows, bytes })
+    })
+}
+
+/// Decodes some columns, and of some rows only the row groups that hold them.
+fn pass(
+    input: &Input<'_>,
+    _: &Schema,
+    pass: Pass<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), TableError> {
+    opened(input, |file| {
+        let damaged = |e: ParquetError| input.damaged(NAME, e.to_string());
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), pass.columns.iter().copied());
+        let mut builder = builder.with_projection(mask).with_batch_size(pass.rows.max(1));
+        if let Some(only) = pass.only {
+            let (groups, selection) = groups_of(builder.metadata(), only);
+            builder = builder.with_row_groups(groups).with_row_selection(selection);
+        }
+        for batch in builder.build().map_err(damaged)? {
+            checkpoint();
+            let batch = batch.map_err(|e| damaged(e.into()))?;
+            each(batch_table(&batch, input.path).map_err(|e| input.not_collected(NAME, e))?)?;
+        }
+        Ok(())
+    })
+}
+
+/// The row groups that hold these rows, and where in those groups they are.
+fn groups_of(metadata: &ParquetMetaData, rows: &[usize]) -> (Vec<usize>, RowSelection) {
+    let (mut groups, mut places) = (Vec::new(), Vec::with_capacity(rows.len()));
+    // Where a group begins in the file, and among the groups that are read.
+    let (mut first, mut start, mut next) = (0, 0, 0);
+    for (at, group) in metadata.row_groups().iter().enumerate() {
+        let held = usize::try_from(group.num_rows()).unwrap_or(0);
+        let end = next + rows[next..].partition_point(|&row| row < first + held);
+        if end > next {
+            groups.push(at);
+            places.extend(rows[next..end].iter().map(|row| row - first + start));
+            (start, next) = (start + held, end);
+        }
+        first += held;
+    }
+    let selection = RowSelection::from_consecutive_ranges(runs(&places), start);
+    (groups, selection)
 }
 
 /// The bytes that the table will take, by what the file says of itself.

@@ -2,10 +2,9 @@
 //!
 //! Which column is which, [`bridged::columns`] decides. Ids are compared as texts: 12, 12.0 and "12" are one id.
 
-use crate::delimited::is_gap;
-use crate::dialect::number_with_comma;
 use crate::error::{TableError, list};
-use crate::format::{Layout, known_format};
+use crate::mixed::Mixed;
+use crate::source::SourceError;
 use crate::table::{Column, ColumnData, Table, TextCells, render_number};
 use crate::vectors::DoubleRows;
 use bridged::columns::{
@@ -17,6 +16,7 @@ use bridged::range::check_largest;
 use bridged_math::words::{count, plural};
 use bridged_math::{Matrix, memory};
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 /// What the user named; nothing means the rules of [`bridged::columns`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,10 +76,6 @@ impl Pool {
     }
 }
 
-/// A column of texts of which this share are numbers is a measurement with bad cells.
-const SURELY_NUMERIC: f64 = 0.9;
-/// One of which this share are may be one.
-const PERHAPS_NUMERIC: f64 = 0.5;
 /// Columns that a note names.
 const NAMED: usize = 6;
 
@@ -92,66 +88,70 @@ enum Need {
     Column,
 }
 
-/// A column of texts some of which are numbers, all with a decimal point or all with a decimal comma.
-struct Mixed {
-    /// The cells that are not empty.
-    cells: usize,
-    /// Those that are no numbers.
-    odd: usize,
-    /// The first of those, or the first of all.
-    row: usize,
-    cell: String,
+/// Looks at a column of texts, by its place.
+pub(crate) type LookAtTexts<'a> = dyn Fn(usize) -> Result<Option<Mixed>, TableError> + 'a;
+
+/// The columns that were chosen, and what to know about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub id: Option<usize>,
+    pub vector: VectorColumns,
+    pub carried: Vec<usize>,
+    pub vector_names: Vec<String>,
+    pub id_name: Option<String>,
+    pub notes: Vec<String>,
 }
 
-impl Mixed {
-    fn of(cells: &[Option<String>]) -> Option<Self> {
-        let with_point = |cell: &str| cell.parse::<f64>().is_ok();
-        let with_comma = |cell: &str| number_with_comma(cell).is_some();
-        let (point, comma) = (Self::by(cells, with_point)?, Self::by(cells, with_comma)?);
-        let best = if comma.odd < point.odd { comma } else { point };
-        (best.odd < best.cells).then_some(best)
+/// The error for one id in two rows, each told by its file and its number there.
+pub(crate) fn duplicate_id(
+    column: &str,
+    id: &str,
+    first: (PathBuf, usize),
+    second: (PathBuf, usize),
+) -> TableError {
+    let (column, id) = (column.to_owned(), id.to_owned());
+    let ((path, first), (other, second)) = (first, second);
+    if path == other {
+        return TableError::DuplicateId { path, column, id, first, second };
     }
+    let (first_row, second_row, first, second) = (first, second, path, other);
+    SourceError::DuplicateId { column, id, first, first_row, second, second_row }.into()
+}
 
-    fn by(cells: &[Option<String>], is_number: impl Fn(&str) -> bool) -> Option<Self> {
-        let texts =
-            cells.iter().enumerate().filter_map(|(row, cell)| Some((row, cell.as_ref()?.trim())));
-        let mut texts = texts.filter(|(_, cell)| !cell.is_empty() && !is_gap(cell)).peekable();
-        let (mut row, mut cell) = *texts.peek()?;
-        let (mut all, mut odd) = (0, 0);
-        for (at, text) in texts {
-            all += 1;
-            if !is_number(text) {
-                odd += 1;
-                if odd == 1 {
-                    (row, cell) = (at, text);
-                }
-            }
+/// Where an entry of a vector is.
+pub(crate) fn entry_place(names: &[String], is_list: bool, at: usize) -> String {
+    match is_list {
+        true => format!("column `{}`, position {at} (counted from 0)", columns::shown(&names[0])),
+        false => format!("column `{}`", columns::shown(&names[at])),
+    }
+}
+
+/// What is wrong with a number that is not finite, and what to do.
+pub(crate) fn not_finite(value: f32) -> &'static str {
+    match value.is_nan() {
+        true => {
+            "missing or not a number; repair or remove that row, or say what to do with \
+             `--missing drop` or `--missing mean`"
         }
-        Some(Self { cells: all, odd, row, cell: cell.to_owned() })
+        false => "infinite or too large for a 32-bit float; remove or repair that row",
     }
+}
 
-    /// The share of numbers.
-    fn share(&self) -> f64 {
-        (self.cells - self.odd) as f64 / self.cells as f64
-    }
+/// How many gaps were filled.
+pub(crate) fn filled_note(filled: usize) -> Option<String> {
+    let are = if filled == 1 { "is" } else { "are" };
+    let values = plural(filled, "missing value");
+    (filled > 0).then(|| format!("{values} {are} the mean of their column"))
+}
 
-    /// What is wrong with the column, and where.
-    fn sentence(&self, ids: &[String]) -> String {
-        let Self { cells, odd, row, cell } = self;
-        let (id, cell) = (columns::shown(&ids[*row]), columns::shown(cell));
-        let (cells, count) = (count(*cells), count(*odd));
-        match odd {
-            0 => format!("its numbers are written as `{cell}` in row `{id}`"),
-            1 => format!("1 of {cells} cells is no number: `{cell}` in row `{id}`"),
-            _ => format!(
-                "{count} of {cells} cells are no numbers, the first is `{cell}` in row `{id}`"
-            ),
-        }
-    }
+/// How many rows were left out.
+pub(crate) fn dropped_note(left: usize, of: usize) -> String {
+    let (out, of) = (count(left), plural(of, "row"));
+    format!("left out {out} of {of}: numbers are missing in them")
 }
 
 /// The vectors of a table before they are rows.
-enum Vectors<'a> {
+pub(crate) enum Vectors<'a> {
     Singles(Matrix),
     Doubles(DoubleRows),
     /// One column per entry.
@@ -161,24 +161,105 @@ enum Vectors<'a> {
 impl Table {
     /// Picks the vectors and ids and checks both.
     pub fn into_pool(mut self, select: Select<'_>) -> Result<Pool, TableError> {
-        let Select { id, vector, likely, columns, exclude, fitted, missing } = select;
+        let Select { fitted, missing, .. } = select;
+        let (chosen, mut ids) = self.choose(&select, &|at| Ok(self.mixed(at)))?;
+        let Chosen { id, vector, carried, vector_names, id_name, mut notes } = chosen;
+        let is_list = matches!(vector, VectorColumns::List(_));
+        let (vectors, valid) = match &vector {
+            VectorColumns::List(at) => self.take_list(*at, &ids)?,
+            VectorColumns::Numbers(places) => {
+                let columns = places.iter().map(|&at| &self.columns[at].data).collect();
+                (Vectors::Columns(columns), Vec::new())
+            }
+        };
+        let without = valid.iter().position(|valid| !valid);
+        if let Some(row) = without.filter(|_| missing != Missing::Drop) {
+            let (path, id) = self.named(row, &ids, id.is_some());
+            return Err(TableError::MissingVector { path, column: vector_names.concat(), id });
+        }
+        let offset = fitted.map_or_else(|| vectors.offset(self.rows()), |f| f.offset.clone());
+        vectors.check_small(self.rows(), &offset).map_err(|problem| TableError::OutOfRange {
+            path: self.source.clone(),
+            problem: problem.to_string(),
+        })?;
+        let mut rows = vectors.into_rows(self.rows(), &offset);
+        if rows.cols() == 0 {
+            let column = vector_names.concat();
+            return Err(TableError::NoEntries { path: self.source, column });
+        }
+        let place = |at: usize| entry_place(&vector_names, is_list, at);
+        // Where the rows that are left were in the table.
+        let mut kept_rows = None;
+        let mut dropped = Vec::new();
+        match missing {
+            Missing::Refuse => {}
+            Missing::Mean => {
+                let mean = fitted.map(|f| f.mean).filter(|mean| mean.len() == rows.cols());
+                let filled = fill(&mut rows, mean).map_err(|at| TableError::NoValues {
+                    path: self.source.clone(),
+                    place: place(at),
+                })?;
+                notes.extend(filled_note(filled));
+            }
+            Missing::Drop => {
+                let whole = |row: usize| !rows.row(row).iter().any(|v| v.is_nan());
+                let (kept, left): (Vec<usize>, Vec<usize>) =
+                    (0..rows.rows()).partition(|&row| whole(row));
+                if kept.is_empty() {
+                    return Err(TableError::AllDropped { path: self.source, rows: left.len() });
+                }
+                if !left.is_empty() {
+                    notes.push(dropped_note(left.len(), rows.rows()));
+                    dropped = left.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
+                    ids = kept.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
+                    rows = rows.view().select(kept.iter().copied());
+                    self.keep_rows(&kept);
+                    kept_rows = Some(kept);
+                }
+            }
+        }
+        if let Some((row, at)) = rows.view().first_non_finite() {
+            let problem = not_finite(rows.row(row)[at]);
+            let was = kept_rows.as_ref().map_or(row, |kept: &Vec<usize>| kept[row]);
+            let (path, number) = self.place_of(was);
+            let id = if id.is_some() { ids[row].clone() } else { number.to_string() };
+            return Err(TableError::NotFinite { path, place: place(at), id, problem });
+        }
+        let mut columns: Vec<Option<Column>> = self.columns.into_iter().map(Some).collect();
+        let carried = carried.into_iter().filter_map(|at| columns[at].take()).collect();
+        let id_column = id.and_then(|at| columns[at].take());
+        Ok(Pool { rows, ids, carried, vector_names, id_name, id_column, offset, dropped, notes })
+    }
+
+    /// Chooses the columns, and gives the ids of the rows, all different. `mixed` looks at a column of texts.
+    pub(crate) fn choose(
+        &self,
+        select: &Select<'_>,
+        mixed: &LookAtTexts<'_>,
+    ) -> Result<(Chosen, Vec<String>), TableError> {
+        let &Select { id, vector, likely, columns, exclude, fitted, .. } = select;
+        // `row` means the row number, unless a column is called so.
+        let id = match id {
+            Some("row") if self.column("row").is_none() => Some(ROW_NUMBER),
+            id => id,
+        };
         let wanted = Wanted { id, vector, likely, columns, exclude, fitted };
         // Bad ids are told before a choice among vectors is asked for.
         let id = columns::chosen_id(&self.infos(), &wanted).map_err(|e| self.column_error(e))?;
-        let mut ids = self.ids_of(id)?;
-        let left_out = self.check_passed_over(&wanted, &ids)?;
-        let chosen = Columns::choose(&self.infos(), wanted).map_err(|e| match e {
-            ColumnError::NotAVector(at) => self.not_a_vector(at, &ids),
-            e => self.column_error(e),
-        })?;
+        let ids = self.ids_of(id)?;
+        let left_out = self.check_passed_over(&wanted, &ids, mixed)?;
+        let chosen = match Columns::choose(&self.infos(), wanted) {
+            Ok(chosen) => chosen,
+            Err(ColumnError::NotAVector(at)) => return Err(self.not_a_vector(at, &ids, mixed)?),
+            Err(e) => return Err(self.column_error(e)),
+        };
         let Columns { vector, carried, unknown, .. } = chosen;
         let id_name = id.map(|at| self.columns[at].name.clone());
-        let used = vector.places().to_vec();
+        let used = vector.places();
         let vector_names: Vec<String> =
             used.iter().map(|&at| self.columns[at].name.clone()).collect();
-        let is_list = matches!(vector, VectorColumns::List(_));
-        let mut notes = std::mem::take(&mut self.notes);
-        if fitted.is_none() && !is_list {
+        let mut notes = self.notes.clone();
+        if fitted.is_none() && !matches!(vector, VectorColumns::List(_)) {
             notes.push(columns::taken_note(vector_names.iter().map(String::as_str)));
             let odd: Vec<(&str, Look)> = used.iter().filter_map(|&at| self.look(at)).collect();
             if !odd.is_empty() {
@@ -190,81 +271,13 @@ impl Table {
             let names = unknown.iter().map(|&at| self.columns[at].name.as_str());
             notes.push(columns::unknown_note(names));
         }
+        Ok((Chosen { id, vector, carried, vector_names, id_name, notes }, ids))
+    }
 
-        let (vectors, valid) = match &vector {
-            VectorColumns::List(at) => self.take_list(*at, &ids)?,
-            VectorColumns::Numbers(places) => {
-                let columns = places.iter().map(|&at| &self.columns[at].data).collect();
-                (Vectors::Columns(columns), Vec::new())
-            }
-        };
-        let without = valid.iter().position(|valid| !valid);
-        if let Some(row) = without.filter(|_| missing != Missing::Drop) {
-            let (column, id) = (vector_names.concat(), ids[row].clone());
-            return Err(TableError::MissingVector { path: self.source, column, id });
-        }
-        let (rows, offset) = vectors.into_rows(self.rows(), fitted.map(|f| f.offset));
-        let mut rows = rows.map_err(|problem| TableError::OutOfRange {
-            path: self.source.clone(),
-            problem: problem.to_string(),
-        })?;
-        if rows.cols() == 0 {
-            let column = vector_names.concat();
-            return Err(TableError::NoEntries { path: self.source, column });
-        }
-        let place = |at: usize| match is_list {
-            true => format!(
-                "column `{}`, position {at} (counted from 0)",
-                columns::shown(&vector_names[0])
-            ),
-            false => format!("column `{}`", columns::shown(&vector_names[at])),
-        };
-        let mut dropped = Vec::new();
-        match missing {
-            Missing::Refuse => {}
-            Missing::Mean => {
-                let mean = fitted.map(|f| f.mean).filter(|mean| mean.len() == rows.cols());
-                let filled = fill(&mut rows, mean).map_err(|at| TableError::NoValues {
-                    path: self.source.clone(),
-                    place: place(at),
-                })?;
-                if filled > 0 {
-                    let (values, are) =
-                        (plural(filled, "missing value"), if filled == 1 { "is" } else { "are" });
-                    notes.push(format!("{values} {are} the mean of their column"));
-                }
-            }
-            Missing::Drop => {
-                let whole = |row: usize| !rows.row(row).iter().any(|v| v.is_nan());
-                let (kept, left): (Vec<usize>, Vec<usize>) =
-                    (0..rows.rows()).partition(|&row| whole(row));
-                if kept.is_empty() {
-                    return Err(TableError::AllDropped { path: self.source, rows: left.len() });
-                }
-                if !left.is_empty() {
-                    let (out, of) = (count(left.len()), plural(rows.rows(), "row"));
-                    notes.push(format!("left out {out} of {of}: numbers are missing in them"));
-                    dropped = left.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
-                    ids = kept.iter().map(|&row| std::mem::take(&mut ids[row])).collect();
-                    rows = rows.view().select(kept.iter().copied());
-                    self.keep_rows(&kept);
-                }
-            }
-        }
-        if let Some((row, at)) = rows.view().first_non_finite() {
-            let problem = if rows.row(row)[at].is_nan() {
-                "missing or not a number; repair or remove that row, or say what to do with \
-                 `--missing drop` or `--missing mean`"
-            } else {
-                "infinite or too large for a 32-bit float; remove or repair that row"
-            };
-            let (id, place) = (ids[row].clone(), place(at));
-            return Err(TableError::NotFinite { path: self.source, place, id, problem });
-        }
-        let mut columns: Vec<Option<Column>> = self.columns.into_iter().map(Some).collect();
-        let carried = carried.into_iter().filter_map(|at| columns[at].take()).collect();
-        let id_column = id.and_then(|at| columns[at].take());
-        Ok(Pool { rows, ids, carried, vector_names, id_name, id_column, offset, dropped, notes })
+    /// The file that holds a row, and what the row is called: its id, or its number there.
+    fn named(&self, row: usize, ids: &[String], has_ids: bool) -> (PathBuf, String) {
+        let (path, number) = self.place_of(row);
+        (path, if has_ids { ids[row].clone() } else { number.to_string() })
     }
 
     /// Refuses a column of a text file that is left out of the vector because of a few cells; gives a note about
@@ -273,20 +286,22 @@ impl Table {
         &self,
         wanted: &Wanted<'_>,
         ids: &[String],
+        mixed: &LookAtTexts<'_>,
     ) -> Result<Option<String>, TableError> {
         // Elsewhere the file says what is a text.
-        if known_format(&self.source).is_none_or(|format| format.layout != Layout::Text) {
+        if !self.guessed {
             return Ok(None);
         }
         let texts = columns::passed_over(&self.infos(), wanted);
         let mut named = Vec::new();
         for at in texts.map_err(|e| self.column_error(e))? {
-            let Some(mixed) = self.mixed(at) else { continue };
-            if mixed.share() >= SURELY_NUMERIC {
+            let Some(mixed) = mixed(at)? else { continue };
+            if mixed.is_sure() {
                 return Err(self.not_numbers(at, &mixed, ids, Need::Column));
             }
-            if mixed.share() >= PERHAPS_NUMERIC {
-                let (name, odd) = (columns::shown(&self.columns[at].name), mixed.sentence(ids));
+            if mixed.is_likely() {
+                let name = columns::shown(&self.columns[at].name);
+                let odd = mixed.sentence(&self.source, ids);
                 named.push(format!("`{name}` ({odd})"));
             }
         }
@@ -297,34 +312,49 @@ impl Table {
     }
 
     /// The error for a column that was asked for and holds no numbers.
-    fn not_a_vector(&self, at: usize, ids: &[String]) -> TableError {
-        match self.mixed(at).filter(|mixed| mixed.share() >= PERHAPS_NUMERIC) {
+    fn not_a_vector(
+        &self,
+        at: usize,
+        ids: &[String],
+        mixed: &LookAtTexts<'_>,
+    ) -> Result<TableError, TableError> {
+        Ok(match mixed(at)?.filter(Mixed::is_likely) {
             Some(mixed) => self.not_numbers(at, &mixed, ids, Need::Cell),
             None => self.column_error(ColumnError::NotAVector(at)),
-        }
+        })
     }
 
     fn not_numbers(&self, at: usize, mixed: &Mixed, ids: &[String], need: Need) -> TableError {
         let repair = "correct the file, or empty such cells and say what to do there with \
                       `--missing drop` or `--missing mean`";
-        let advice = match (mixed.odd, need) {
-            (0, _) => "if that is a decimal comma, say `--decimal ,`".to_owned(),
+        let advice = match (mixed.is_all_numbers(), need) {
+            (true, _) => "if that is a decimal comma, say `--decimal ,`".to_owned(),
             (_, Need::Cell) => repair.to_owned(),
             (_, Need::Column) => format!(
                 "{repair}; if the column is no measurement, leave it out with `--exclude` \
                  (`--x-exclude`, `--y-exclude`)"
             ),
         };
-        let (path, column) = (self.source.clone(), self.columns[at].name.clone());
-        TableError::NotNumbers { path, column, detail: mixed.sentence(ids), advice }
+        let path = mixed.path().unwrap_or(&self.source).to_path_buf();
+        let (column, detail) = (self.columns[at].name.clone(), mixed.sentence(&self.source, ids));
+        TableError::NotNumbers { path, column, detail, advice }
     }
 
     /// How many cells of a column of texts are numbers; none if no cell is, or it is no column of texts.
-    fn mixed(&self, at: usize) -> Option<Mixed> {
-        match &self.columns[at].data {
-            ColumnData::Text(cells) => Mixed::of(cells),
-            _ => None,
+    pub(crate) fn mixed(&self, at: usize) -> Option<Mixed> {
+        let Column { data: ColumnData::Text(cells), of_folder: false, .. } = &self.columns[at]
+        else {
+            return None;
+        };
+        let mut mixed = Mixed::default();
+        if self.parts.is_empty() {
+            mixed.add(cells, &self.source, self.first);
         }
+        for (part, (first, path)) in self.parts.iter().enumerate() {
+            let end = self.parts.get(part + 1).map_or(cells.len(), |(first, _)| *first);
+            mixed.add(&cells[*first..end], path, 0);
+        }
+        mixed.is_likely().then_some(mixed)
     }
 
     /// Why a numeric column does not look like a measurement, with its name.
@@ -439,8 +469,8 @@ impl Table {
             match text {
                 Some(id) if !id.is_empty() => ids.push(id),
                 _ => {
-                    let (path, column) = (self.source.clone(), column.name.clone());
-                    return Err(TableError::NullId { path, column, row });
+                    let (path, row) = self.place_of(row);
+                    return Err(TableError::NullId { path, column: column.name.clone(), row });
                 }
             }
         }
@@ -451,13 +481,12 @@ impl Table {
         let mut seen = HashMap::with_capacity(ids.len());
         for (second, id) in ids.iter().enumerate() {
             if let Some(first) = seen.insert(id.as_str(), second) {
-                return Err(TableError::DuplicateId {
-                    path: self.source.clone(),
-                    column: self.columns[at].name.clone(),
-                    id: id.clone(),
-                    first,
-                    second,
-                });
+                return Err(duplicate_id(
+                    &self.columns[at].name,
+                    id,
+                    self.place_of(first),
+                    self.place_of(second),
+                ));
             }
         }
         Ok(())
@@ -477,7 +506,7 @@ impl Table {
             ColumnData::OptionalVector { values, valid } => Ok((Vectors::Singles(values), valid)),
             ColumnData::DoubleVector { values, valid } => Ok((Vectors::Doubles(values), valid)),
             ColumnData::Ragged { row, expected, got } => {
-                let id = ids[row].clone();
+                let (path, id) = (self.place_of(row).0, ids[row].clone());
                 Err(TableError::RaggedVector { path, column, id, expected, got })
             }
             other => Err(TableError::NotAVector { path, column, kind: other.kind().to_string() }),
@@ -486,38 +515,66 @@ impl Table {
 }
 
 impl Vectors<'_> {
-    /// As rows without the offset: that of a model, or the one that the numbers need.
-    fn into_rows(
-        self,
-        rows: usize,
-        known: Option<&Offset>,
-    ) -> (Result<Matrix, bridged::range::OutOfRange>, Offset) {
-        let offset = match (known, &self) {
-            (Some(known), _) => known.clone(),
-            (None, Self::Singles(_)) => Offset::default(),
-            (None, Self::Doubles(values)) => values.sums().offset(),
-            (None, Self::Columns(columns)) => {
+    /// The offset that the numbers need.
+    fn offset(&self, rows: usize) -> Offset {
+        match self {
+            Self::Singles(_) => Offset::default(),
+            Self::Doubles(values) => values.sums().offset(),
+            Self::Columns(columns) => {
                 let mut sums = ColumnSums::new(columns.len());
                 for (j, column) in columns.iter().enumerate() {
                     (0..rows).for_each(|i| sums.see(j, column.number(i)));
                 }
                 sums.offset()
             }
-        };
-        let fits = self.check_small(rows, &offset);
-        let rows = match self {
+        }
+    }
+
+    /// As rows without the offset.
+    pub fn into_rows(self, rows: usize, offset: &Offset) -> Matrix {
+        match self {
             Self::Singles(values) if offset.is_none() => values,
             Self::Singles(values) => {
                 let lowered = |i: usize, j: usize| offset.lower(j, f64::from(values.row(i)[j]));
                 Matrix::from_fn(values.rows(), values.cols(), lowered)
             }
-            Self::Doubles(values) => values.into_singles(&offset),
+            Self::Doubles(values) => values.into_singles(offset),
             Self::Columns(columns) => {
                 let lowered = |i: usize, j: usize| offset.lower(j, columns[j].number(i));
                 Matrix::from_fn(rows, columns.len(), lowered)
             }
-        };
-        (fits.map(|()| rows), offset)
+        }
+    }
+
+    /// The entries of a row.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::Singles(values) => values.cols(),
+            Self::Doubles(values) => values.cols(),
+            Self::Columns(columns) => columns.len(),
+        }
+    }
+
+    /// Calls `each` with every row in order.
+    pub fn for_each_row(&self, rows: usize, each: &mut dyn FnMut(usize, &[f64])) {
+        let mut held = vec![0.0; self.cols()];
+        match self {
+            Self::Singles(values) => {
+                for (i, row) in values.view().iter_rows().enumerate() {
+                    held.iter_mut().zip(row).for_each(|(to, v)| *to = f64::from(*v));
+                    each(i, &held);
+                }
+            }
+            Self::Doubles(values) => {
+                values.iter_rows().enumerate().for_each(|(i, row)| each(i, row));
+            }
+            Self::Columns(columns) => {
+                for i in 0..rows {
+                    held.iter_mut().zip(columns).for_each(|(to, column)| *to = column.number(i));
+                    each(i, &held);
+                }
+            }
+        }
     }
 
     /// Refuses numbers that would all vanish in `f32`.
@@ -547,7 +604,7 @@ impl Vectors<'_> {
 
 impl ColumnData {
     /// The number in a row of a numeric column; NaN where there is none.
-    fn number(&self, row: usize) -> f64 {
+    pub(crate) fn number(&self, row: usize) -> f64 {
         match self {
             Self::Number(v) | Self::Code { numbers: v, .. } => v[row],
             Self::Integer(v) => v[row].map_or(f64::NAN, |v| v as f64),

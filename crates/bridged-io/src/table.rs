@@ -23,6 +23,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What to know about how it was read, each in a sentence.
     pub notes: Vec<String>,
+    /// Whether the types of its columns are guessed from their cells, as of a text file.
+    pub(crate) guessed: bool,
+    /// The files that it was put together from, each with its first row; none if it is one file.
+    pub(crate) parts: Vec<(usize, PathBuf)>,
+    /// The number of its first row in `source`.
+    pub(crate) first: usize,
     rows: usize,
 }
 
@@ -36,6 +42,8 @@ pub struct Column {
     /// The type that its file gave the cells, if it is narrower than `data`: numbers of a `float32`
     /// column are written as such again.
     pub(crate) stored: Option<DataType>,
+    /// Whether the name of a folder gives its cells, as in `date=2026-01-01`.
+    pub(crate) of_folder: bool,
 }
 
 /// The cells of a column.
@@ -135,13 +143,15 @@ impl Table {
                 return Err(TableError::UnequalColumns { column, expected, got });
             }
         }
-        Ok(Self { source: source.into(), columns, notes: Vec::new(), rows: rows.unwrap_or(0) })
+        let (source, rows) = (source.into(), rows.unwrap_or(0));
+        Ok(Self::with_rows(source, columns, rows))
     }
 
     /// For readers, which know the number of rows even if no column tells it.
     pub(crate) fn with_rows(source: PathBuf, columns: Vec<Column>, rows: usize) -> Self {
         debug_assert!(columns.iter().all(|c| c.data.len().is_none_or(|len| len == rows)));
-        Self { source, columns, notes: Vec::new(), rows }
+        let (notes, parts) = (Vec::new(), Vec::new());
+        Self { source, columns, notes, guessed: false, parts, first: 0, rows }
     }
 
     /// The number of rows.
@@ -193,6 +203,15 @@ impl Table {
         names
     }
 
+    /// The file that holds a row, and its number there.
+    pub(crate) fn place_of(&self, row: usize) -> (PathBuf, usize) {
+        let at = self.parts.partition_point(|(first, _)| *first <= row);
+        match at.checked_sub(1).map(|at| &self.parts[at]) {
+            Some((first, path)) => (path.clone(), row - first),
+            None => (self.source.clone(), self.first + row),
+        }
+    }
+
     /// The column names, as a list to show.
     pub(crate) fn known(&self) -> String {
         list(self.columns.iter().map(|c| c.name.as_str()))
@@ -202,7 +221,7 @@ impl Table {
 impl Column {
     /// A column of that name.
     pub fn new(name: impl Into<String>, data: ColumnData) -> Self {
-        Self { name: name.into(), data, stored: None }
+        Self { name: name.into(), data, stored: None, of_folder: false }
     }
 
     /// The same under another name.

@@ -77,6 +77,12 @@ impl DoubleRows {
         numbers
     }
 
+    /// Adds rows of the same width below.
+    pub(crate) fn append(&mut self, mut below: Self) {
+        self.rows += below.rows;
+        self.blocks.append(&mut below.blocks);
+    }
+
     /// The rows at those places, which rise.
     pub(crate) fn keep_rows(&mut self, rows: &[usize]) {
         let mut wanted = rows.iter().copied().peekable();

@@ -34,6 +34,8 @@ pub(crate) const FORMAT: Format = Format {
     read,
     read_pairs,
     peek,
+    survey: |input| Err(unread(input)),
+    pass: |input, _, _, _| Err(unread(input)),
     write,
     write_pieces: None,
 };

@@ -10,6 +10,7 @@ mod reading;
 mod real;
 mod round_trip;
 mod select;
+mod source;
 
 use bridged_io::{ColumnData, Pool, Select, Table, TableError, read};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,318 @@
+//! Rows that stay in their files and are read in passes: [`bridged_math::Rows`] over a [`Source`].
+//!
+//! What [`Table::into_pool`] decides of a table in memory is decided here once, when the source is opened: which
+//! column is the id and which hold the vector, what is taken off the columns, what stands in for gaps and which rows
+//! are left out. Then every pass gives the rows that the pool in memory would have, to the bit.
+//!
+//! **Cost.** Opening reads footers and headers alone if rows are 32-bit floats without gaps to look for; text files
+//! are read once, and 64-bit numbers once more, because what is taken off a column follows from all of it. A pass
+//! decodes only the columns of the vector, a few megabytes at a time, on a thread that is at most two pieces ahead of
+//! whoever computes. In memory are those pieces, eight bytes per row that is left out, and nothing else.
+
+mod batch;
+mod ids;
+mod open;
+
+use crate::ReadOptions;
+use crate::error::TableError;
+use crate::pass::Pass;
+use crate::select::{Chosen, Pool};
+use crate::source::{Source, SourceError, Stack, Surveyed, read_ahead};
+use crate::table::Table;
+use bridged::columns::Missing;
+use bridged::offset::Offset;
+use bridged_math::rows::{Rows, RowsError, Visit};
+use bridged_math::{Matrix, MatrixRef};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// The bytes of a piece that a pass hands out.
+const PIECE: usize = 8 << 20;
+
+/// The rows of a piece at most: a kernel has enough to do with them.
+const PIECE_ROWS: usize = 1 << 16;
+
+/// Vectors of a source, left where they are. See the [module](crate::source) for an example.
+#[derive(Debug)]
+pub struct StoredRows {
+    source: Source,
+    separator: Option<u8>,
+    decimal: Option<char>,
+    surveyed: Surveyed,
+    /// The first row of each part, and the end.
+    firsts: Vec<usize>,
+    chosen: Chosen,
+    cols: usize,
+    offset: Offset,
+    missing: Missing,
+    /// What stands in for gaps, one number per column; empty if nothing does.
+    means: Vec<f32>,
+    /// The rows that are left out, ascending.
+    dropped: Vec<usize>,
+    notes: Vec<String>,
+}
+
+/// Which columns a pass reads, and where they are in the tables that it gives.
+struct Narrow {
+    /// Places in the files, ascending.
+    of_files: Vec<usize>,
+    /// Places among the partitions.
+    of_folders: Vec<usize>,
+    /// The place in a piece of each column of the whole table.
+    at: Vec<Option<usize>>,
+}
+
+/// A few rows of one part, as they are in the file.
+struct Piece {
+    part: usize,
+    /// The number of the first row in its part; of selected rows, the first of those.
+    table: Table,
+}
+
+impl StoredRows {
+    /// Where the rows are.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The name of the list column, or the names of the numeric columns.
+    pub fn vector_names(&self) -> &[String] {
+        &self.chosen.vector_names
+    }
+
+    /// The id column; none if rows are numbered.
+    pub fn id_name(&self) -> Option<&str> {
+        self.chosen.id_name.as_deref()
+    }
+
+    /// What is taken off the columns of the rows.
+    pub fn offset(&self) -> &Offset {
+        &self.offset
+    }
+
+    /// How many rows are left out because numbers are missing in them.
+    pub fn dropped(&self) -> usize {
+        self.dropped.len()
+    }
+
+    /// What to know about how it is read, each in a sentence.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.
+    pub fn pool_bytes(&self) -> u64 {
+        let rows = self.surveyed.total() as u64;
+        let vectors = rows.saturating_mul(4 * self.cols as u64);
+        // The table holds the ids as cells, and the pool as texts besides.
+        self.surveyed.bytes.max(vectors).saturating_add(rows.saturating_mul(40))
+    }
+
+    fn options(&self) -> ReadOptions<'static> {
+        let (separator, decimal) = (self.separator, self.decimal);
+        ReadOptions { separator, decimal, ..ReadOptions::default() }
+    }
+
+    /// The rows of a piece of this many bytes per row.
+    fn piece_rows(&self) -> usize {
+        (PIECE / (4 * self.cols.max(1))).clamp(1, PIECE_ROWS)
+    }
+
+    /// For passes that read these columns of the whole table.
+    fn narrow(&self, places: impl IntoIterator<Item = usize>) -> Narrow {
+        let wide = self.surveyed.schema.len();
+        let partitions = self.source.partitions(&self.surveyed.schema);
+        let mut places: Vec<usize> = places.into_iter().collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut at = vec![None; wide + partitions.len()];
+        places.iter().enumerate().for_each(|(narrow, &place)| at[place] = Some(narrow));
+        let split = places.partition_point(|&place| place < wide);
+        let of_folders = places[split..].iter().map(|place| partitions[place - wide].0).collect();
+        places.truncate(split);
+        Narrow { of_files: places, of_folders, at }
+    }
+
+    /// Reads rows of one part, all or some, a few at a time.
+    fn pass(
+        &self,
+        part: usize,
+        narrow: &Narrow,
+        rows: usize,
+        only: Option<&[usize]>,
+        each: &mut dyn FnMut(Piece) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        let mut first = 0;
+        let (values, expected) = (&self.source.parts()[part].values, self.surveyed.rows[part]);
+        // Folders alone tell nothing of the rows, so one column of the file is read with them.
+        let some = narrow.of_files.is_empty().then(|| self.surveyed.schema.readable());
+        let columns = some.as_ref().map_or(&narrow.of_files[..], |all| &all[..all.len().min(1)]);
+        let pass = Pass { columns, rows, only };
+        let schema = &self.surveyed.schema;
+        self.source.pass(part, schema, &self.options(), pass, &mut |mut table| {
+            table.columns.truncate(narrow.of_files.len());
+            for &at in &narrow.of_folders {
+                let column = self.source.partition(at).column(&values[at], table.rows());
+                table.columns.push(column);
+            }
+            table.first = only.map_or(first, |only| only.get(first).copied().unwrap_or(0));
+            first += table.rows();
+            each(Piece { part, table })
+        })?;
+        let expected = only.map_or(expected, <[usize]>::len);
+        if first != expected {
+            let path = self.source.parts()[part].name().to_path_buf();
+            let detail = format!("it had {expected} rows and has {first}");
+            return Err(SourceError::Changed { path, detail }.into());
+        }
+        Ok(())
+    }
+
+    /// All rows of all parts, a few at a time.
+    fn passes(
+        &self,
+        narrow: &Narrow,
+        rows: usize,
+        each: &mut dyn FnMut(Piece) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        (0..self.source.parts().len()).try_for_each(|part| self.pass(part, narrow, rows, None, each))
+    }
+
+    /// The number among the rows that are left of the first row of `raw` that is.
+    fn kept(&self, raw: usize) -> usize {
+        raw - self.dropped.partition_point(|&row| row < raw)
+    }
+
+    /// The number among all rows of a row that is left.
+    fn raw(&self, kept: usize) -> usize {
+        // The k-th row that is left out stands before every row that is left from `dropped[k] - k` on.
+        let (mut low, mut high) = (0, self.dropped.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.dropped[middle] - middle <= kept {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        kept + low
+    }
+
+    /// The rows of a part that are left out, counted from its first.
+    fn dropped_in(&self, part: usize, range: Range<usize>) -> &[usize] {
+        let first = self.firsts[part];
+        let start = self.dropped.partition_point(|&row| row < first + range.start);
+        let end = self.dropped.partition_point(|&row| row < first + range.end);
+        &self.dropped[start..end]
+    }
+
+    /// Rows whose numbers ascend, each once, by part and by their numbers there.
+    fn by_part(&self, rows: &[usize]) -> Vec<(usize, Vec<usize>)> {
+        let mut parts: Vec<(usize, Vec<usize>)> = Vec::new();
+        for &row in rows {
+            let (part, there) = self.part_of(self.raw(row));
+            match parts.last_mut() {
+                Some((last, rows)) if *last == part => rows.push(there),
+                _ => parts.push((part, vec![there])),
+            }
+        }
+        parts
+    }
+
+    /// The part that holds a row of all, and its number there.
+    fn part_of(&self, raw: usize) -> (usize, usize) {
+        let part = self.firsts.partition_point(|&first| first <= raw) - 1;
+        (part, raw - self.firsts[part])
+    }
+
+    /// These rows, whose numbers ascend, with their ids and what is carried along.
+    pub fn pool_of(&self, rows: &[usize]) -> Result<Pool, TableError> {
+        let narrow = self.narrow_pool();
+        let mut stack = Stack::new(rows.len());
+        for (part, rows) in self.by_part(rows) {
+            stack.begin(self.source.parts()[part].name());
+            self.pass(part, &narrow, self.piece_rows(), Some(&rows), &mut |piece| {
+                stack.push(piece.table);
+                Ok(())
+            })?;
+        }
+        let table = stack.finish(self.source.name());
+        self.pool_from(table, &narrow, &|row| self.raw(rows[row]))
+    }
+
+    /// All rows in order as pools of at most `rows` rows, each with the number of its first row. Ids are not compared
+    /// with each other: see [`Self::check_ids`]. The next pools are read while `each` works.
+    pub fn for_each_pool<E: From<TableError>>(
+        &self,
+        rows: usize,
+        mut each: impl FnMut(usize, Pool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let narrow = self.narrow_pool();
+        let produce = |hand_over: &mut dyn FnMut((usize, Pool)) -> Result<(), TableError>| {
+            self.passes(&narrow, rows.max(1), &mut |piece| {
+                let first = self.firsts[piece.part] + piece.table.first;
+                let pool = self.pool_from(piece.table, &narrow, &|row| first + row)?;
+                match pool.rows.rows() + pool.dropped.len() {
+                    0 => Ok(()),
+                    _ => hand_over((self.kept(first), pool)),
+                }
+            })
+        };
+        read_ahead(produce, |(first, pool)| each(first, pool))
+    }
+}
+
+impl Rows for StoredRows {
+    fn rows(&self) -> usize {
+        self.surveyed.total() - self.dropped.len()
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        let narrow = self.narrow(self.chosen.vector.places().iter().copied());
+        let produce = |hand_over: &mut dyn FnMut((usize, Matrix)) -> Result<(), TableError>| {
+            self.passes(&narrow, self.piece_rows(), &mut |piece| {
+                let first = self.kept(self.firsts[piece.part] + piece.table.first);
+                let rows = self.rows_of(piece, &narrow)?;
+                if rows.rows() == 0 { Ok(()) } else { hand_over((first, rows)) }
+            })
+        };
+        read_ahead(produce, |(first, rows): (usize, Matrix)| visit(first, rows.view()))
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        let narrow = self.narrow(self.chosen.vector.places().iter().copied());
+        let mut once = rows.to_vec();
+        once.dedup();
+        let mut data = Vec::with_capacity(once.len() * self.cols);
+        for (part, rows) in self.by_part(&once) {
+            self.pass(part, &narrow, self.piece_rows(), Some(&rows), &mut |piece| {
+                data.extend_from_slice(self.rows_of(piece, &narrow)?.data());
+                Ok(())
+            })?;
+        }
+        let found = Matrix::new(once.len(), self.cols, data);
+        let found = found.map_err(|e| RowsError(format!("`{}`: {e}", self.source.name().display())))?;
+        if once.len() == rows.len() {
+            return Ok(found);
+        }
+        let places = rows.iter().map(|row| once.partition_point(|other| other < row));
+        Ok(found.view().select(places.collect::<Vec<_>>()))
+    }
+
+    fn in_memory(&self) -> Option<MatrixRef<'_>> {
+        None
+    }
+}
+
+/// The sentence, which names the file.
+impl From<TableError> for RowsError {
+    fn from(error: TableError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What a row is called in messages: the file that holds it, and its id or number.
+type Named = (PathBuf, String);
