@@ -63,7 +63,7 @@ impl BridgedModel {
 fn side(side: &Side) -> Value {
     let clustering = &side.clustering;
     json!({
-        "rows": clustering.labels.len(),
+        "rows": side.total(),
         "columns": side.cols(),
         "vector": side.names.vector,
         "carried": side.names.texts.iter().map(|t| &t.name).collect::<Vec<_>>(),

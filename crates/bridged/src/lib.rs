@@ -75,6 +75,7 @@ mod persist;
 mod predict;
 mod problem;
 pub mod range;
+mod rows_at;
 pub mod scale;
 pub mod separation;
 pub mod settings;
@@ -100,7 +101,8 @@ pub use persist::MODEL_FILE;
 pub use predict::{
     Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
 };
-pub use problem::{Pairs, Pool, Problem, ProblemSize, StoredPool};
+pub use problem::{Keep, Pairs, Pool, Problem, ProblemSize, StoredPool};
+pub use rows_at::{PartAt, RowsAt};
 pub use settings::{
     Alpha, BridgedClustering, Count, KeepRows, Members, PairRows, Preset, Refine, RefineKind,
     SideSpec, Uncovered,

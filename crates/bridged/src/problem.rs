@@ -2,9 +2,10 @@
 
 use crate::cluster::{ClusterError, largest_of_finite};
 use crate::offset::Offset;
+use crate::rows_at::RowsAt;
 use crate::side::Names;
 use crate::{Error, range};
-use bridged_math::{Matrix, MatrixRef, Rows};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError};
 use std::collections::HashSet;
 
 /// A pool that is given away with a fit, so that the model can keep its rows without a copy.
@@ -34,6 +35,16 @@ pub struct StoredPool<'a> {
     pub names: Names,
     /// What was taken off their columns.
     pub offset: Offset,
+    /// What the model keeps of them; none for neither rows nor their names.
+    pub keep: Option<Keep<'a>>,
+}
+
+/// How a model comes to the rows that it keeps of a pool that is not in memory.
+pub struct Keep<'a> {
+    /// What rows are called whose numbers ascend.
+    pub names_of: &'a (dyn Fn(&[usize]) -> Result<Names, RowsError> + Sync),
+    /// Where all rows are.
+    pub at: RowsAt,
 }
 
 /// An input pool, an output pool, and pairs of their rows.

@@ -7,6 +7,7 @@ use crate::kept::{Cached, KeptRows};
 use crate::label_column::label_column;
 use crate::novelty::Novelty;
 use crate::offset::Offset;
+use crate::rows_at::{Kept, RowsAt};
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use bridged_math::distance::squared_distance;
@@ -25,6 +26,8 @@ pub struct Side {
     pub(crate) spread: Spread,
     pub(crate) novelty: Option<Novelty>,
     pub(crate) rows: Option<KeptRows>,
+    /// Of which rows labels, names and rows are, if not of all.
+    pub(crate) kept: Option<Kept>,
     pub(crate) names: Names,
     pub(crate) offset: Offset,
     pub(crate) index: Cached<NeighborIndex>,
@@ -92,9 +95,26 @@ impl Side {
         &self.clustering.sizes
     }
 
-    /// The number of rows of the pool.
+    /// The number of rows that the model knows the clusters and names of: all of the pool, unless it was read in
+    /// passes; see [`total`](Self::total).
     pub fn len(&self) -> usize {
         self.clustering.labels.len()
+    }
+
+    /// The number of rows of the pool.
+    pub fn total(&self) -> usize {
+        self.kept.as_ref().map_or(self.len(), |kept| kept.total as usize)
+    }
+
+    /// Where all rows of the pool are, if the model holds only some.
+    pub fn rows_at(&self) -> Option<&RowsAt> {
+        self.kept.as_ref().map(|kept| &kept.at)
+    }
+
+    /// The number that a row of the model has in the pool.
+    pub fn row_in_pool(&self, row: usize) -> usize {
+        let of = |kept: &Kept| kept.rows.get(row).map(|&row| row as usize);
+        self.kept.as_ref().and_then(of).unwrap_or(row)
     }
 
     /// Whether the pool has no rows; never so after a fit.

@@ -88,7 +88,9 @@ impl BridgedClustering {
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
         for (name, pool, spec) in [("x", &x, &self.x), ("y", &y, &self.y)] {
-            pool.names.check(name, pool.rows.rows())?;
+            if pool.keep.is_none() {
+                pool.names.check(name, pool.rows.rows())?;
+            }
             if spec.uses_origin() && !pool.offset.is_none() {
                 return Err(Error::OffsetInPasses { side: name });
             }
@@ -96,9 +98,13 @@ impl BridgedClustering {
         let settings = Self { keep_rows: KeepRows::No, ..self.clone() };
         let pools = Pools { x: x.rows, y: y.rows, pairs: Pairs::new(pairs) };
         let mut model = settings.learn(pools, seed, watch)?;
-        for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
-            (side.names, side.offset) = (pool.names, pool.offset);
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = pools.pairs.iter().unzip();
+        let of_x = model.x.keep(x, &x_rows, self.keep_rows)?;
+        let of_y = model.y.keep(y, &y_rows, self.keep_rows)?;
+        for (x, y) in &mut model.pairs {
+            (*x, *y) = (of_x(*x as usize), of_y(*y as usize));
         }
+        model.settings.keep_rows = self.keep_rows;
         Ok(model)
     }
 

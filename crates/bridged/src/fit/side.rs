@@ -2,13 +2,15 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, ClusterSpec, Clusterer, Spread, check_finite, means_of_rows};
-use crate::kept::Cached;
+use crate::cluster::{ClusterError, ClusterSpec, Spread, check_finite, means_of_rows};
+use crate::kept::{Cached, KeptRows};
 use crate::novelty::Novelty;
 use crate::offset::Offset;
+use crate::problem::{Keep, StoredPool};
+use crate::rows_at::Kept;
 use crate::scale::Scaler;
 use crate::separation::{Failed, separation_of};
-use crate::settings::SideSpec;
+use crate::settings::{KeepRows, SideSpec};
 use crate::side::{Names, Side};
 use bridged_math::rows::{InMemory, Mapped, Without, mean_row};
 use bridged_math::{MatrixRef, Rows, Scope, Seed, Watch};
@@ -40,6 +42,31 @@ impl Side {
             })
             .collect();
         Ok(side)
+    }
+
+    /// Takes over what a pool that is not in memory is called, and the rows that the model keeps of it. Returns the
+    /// numbers that rows in pairs have from now on.
+    pub(super) fn keep(
+        &mut self,
+        pool: StoredPool<'_>,
+        paired: &[usize],
+        keep_rows: KeepRows,
+    ) -> Result<impl Fn(usize) -> u32 + use<>, Error> {
+        self.offset = pool.offset;
+        let Some(Keep { names_of, at }) = pool.keep else {
+            self.names = pool.names;
+            return Ok(renumber(None));
+        };
+        let rows = Kept::choose(pool.rows.rows(), paired.iter().copied());
+        self.names = names_of(&rows)?;
+        let labels = &self.clustering.labels;
+        self.clustering.labels = rows.iter().map(|&row| labels[row]).collect();
+        if keep_rows == KeepRows::Yes {
+            self.rows = Some(KeptRows::new(pool.rows.select(&rows)?));
+        }
+        let total = pool.rows.rows() as u64;
+        self.kept = Some(Kept { total, rows: rows.iter().map(|&row| row as u64).collect(), at });
+        Ok(renumber(Some(rows)))
     }
 
     fn fit_pool(
@@ -98,6 +125,7 @@ impl Side {
             novelty,
             mean,
             rows: None,
+            kept: None,
             names: Names::default(),
             offset: Offset::default(),
             index: Cached::default(),
@@ -106,6 +134,14 @@ impl Side {
             clustering,
             values,
         })
+    }
+}
+
+/// The number of a row among those that are kept; all if `None`.
+fn renumber(kept: Option<Vec<usize>>) -> impl Fn(usize) -> u32 {
+    move |row| match &kept {
+        Some(kept) => kept.binary_search(&row).expect("the rows of pairs are kept") as u32,
+        None => row as u32,
     }
 }
 

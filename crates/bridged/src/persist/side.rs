@@ -7,6 +7,7 @@ use crate::cluster::{AssignRule, Clustering, Gaussian, Metric, NOISE, Spread};
 use crate::kept::Cached;
 use crate::novelty::Novelty;
 use crate::offset::Offset;
+use crate::rows_at::Kept;
 use crate::scale::Scaler;
 use crate::separation::Separation;
 use crate::side::{Names, Side, TextColumn};
@@ -36,6 +37,9 @@ pub(super) struct SideHeader {
     /// Whether something was taken off the columns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     offset: bool,
+    /// How many rows the pool has, if the model holds only some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
 }
 
 /// Rows that were measured, and how fast their upper tail falls.
@@ -82,6 +86,11 @@ pub(super) fn write<'a>(
     if !side.offset.is_none() {
         writer.f64s(&at("offset"), &[side.offset.get().len()], side.offset.get());
     }
+    if let Some(kept) = &side.kept {
+        let json = serde_json::to_vec(&kept.at).expect("names and numbers can be written");
+        writer.u8s(&at("rows_at"), json);
+        writer.u64s(&at("kept"), &kept.rows);
+    }
     if !side.names.ids.is_empty() {
         writer.strings(&at("ids"), &side.names.ids);
     }
@@ -103,6 +112,7 @@ pub(super) fn write<'a>(
         vector: side.names.vector.clone(),
         id: side.names.id.clone(),
         offset: !side.offset.is_none(),
+        total: side.kept.as_ref().map(|kept| kept.total),
     })
 }
 
@@ -213,11 +223,24 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Si
             vector: header.vector,
             id: header.id,
         },
+        kept: header.total.map(|total| read_kept(total, name, n, reader)).transpose()?,
         scaler,
         clustering,
         values,
         rows,
     })
+}
+
+/// Which rows of a pool of `total` the model holds, `n` of them.
+fn read_kept(total: u64, name: &str, n: usize, reader: &Reader) -> Result<Kept, String> {
+    let at = |part: &str| format!("{name}.{part}");
+    let rows = reader.u64s(&at("kept"), Some(n))?;
+    if !rows.is_sorted_by(|a, b| a < b) || rows.last().is_some_and(|&last| last >= total) {
+        return Err(format!("`{}` names rows that the pool does not have", at("kept")));
+    }
+    let json = reader.u8s(&at("rows_at"), None)?;
+    let place = serde_json::from_slice(&json).map_err(|e| format!("`{}`: {e}", at("rows_at")))?;
+    Ok(Kept { total, rows, at: place })
 }
 
 fn read_novelty(

@@ -4,11 +4,11 @@ use crate::Error;
 use crate::model::{BridgedModel, Direction};
 use crate::scale::Scaler;
 use crate::side::Side;
-use bridged_math::MatrixRef;
 use bridged_math::distance::squared_distance;
 use bridged_math::memory;
 use bridged_math::neighbors::{NeighborIndex, Neighbors};
 use bridged_math::words::{count, plural};
+use bridged_math::{MatrixRef, Rows};
 use std::sync::Arc;
 
 /// A real row near a predicted value.
@@ -57,6 +57,47 @@ impl BridgedModel {
 }
 
 impl BridgedModel {
+    /// What [`nearest`](Self::nearest) gives, among all rows of a pool of which the model holds only some: one pass
+    /// over them. Rows are numbered as in the pool.
+    pub fn nearest_in(
+        &self,
+        direction: Direction,
+        pool: &dyn Rows,
+        values: MatrixRef<'_>,
+        n: usize,
+    ) -> Result<Vec<Vec<Neighbor>>, Error> {
+        let to = self.to(direction);
+        for got in [values.cols(), pool.cols()] {
+            if got != to.cols() {
+                return Err(Error::Dimension { side: direction.output(), got, need: to.cols() });
+            }
+        }
+        let answered: Vec<usize> =
+            (0..values.rows()).filter(|&i| values.row(i).iter().all(|v| v.is_finite())).collect();
+        let queries = values.select(answered.iter().copied());
+        let queries = to.scaler.apply(queries.view());
+        let n = n.min(pool.rows());
+        let mut best: Vec<Vec<(f64, u32)>> = vec![Vec::new(); answered.len()];
+        pool.scan(&mut |first, part| {
+            let scaled = to.scaler.apply(part);
+            let found = Neighbors::new(scaled.view()).nearest(queries.view(), n);
+            for (q, best) in best.iter_mut().enumerate() {
+                let rows = found.rows_of(q).iter().map(|&row| first as u32 + row);
+                best.extend(found.squared_of(q).iter().copied().zip(rows));
+                // By distance, then by row, as in memory.
+                best.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                best.truncate(n);
+            }
+            Ok(())
+        })?;
+        let mut nearest = vec![Vec::new(); values.rows()];
+        for (i, best) in answered.into_iter().zip(best) {
+            let neighbor = |(squared, row): (f64, u32)| Neighbor { row, distance: squared.sqrt() };
+            nearest[i] = best.into_iter().map(neighbor).collect();
+        }
+        Ok(nearest)
+    }
+
     /// The `n` real rows of the other pool that belong to each row best, the best first, with their distance to
     /// the predicted value; `predicted` are the values of the rows. Several members rank by what they know of
     /// both rows, unless the pool is large; otherwise the rows are those [nearest](Self::nearest) to the value. A

@@ -614,7 +614,10 @@ mod tests {
     #[test]
     fn mistakes_are_answered_with_what_to_write() {
         for (settings, answer) in [
-            (vec!["x.speed=3"], "there is no `x.speed`; there are cluster, clusters, scale, sample"),
+            (
+                vec!["x.speed=3"],
+                "there is no `x.speed`; there are cluster, clusters, scale, sample",
+            ),
             (
                 vec!["speed=3"],
                 "there is no `speed`; there are x, y, cluster, clusters, scale, sample, bridge, refine, members, \

@@ -5,7 +5,7 @@ use bridged::cluster::{ClusterError, Clusterer};
 use bridged::scale::Scale;
 use bridged::settings::{KeepRows, Members, PairRows};
 use bridged::synth::{Mixture, Pairs, Sample};
-use bridged::{BridgedClustering, BridgedModel, Pool, Preset, StoredPool};
+use bridged::{BridgedClustering, BridgedModel, Keep, PartAt, Pool, Preset, RowsAt, StoredPool};
 use bridged::{Names, Seed, Silent};
 use bridged_math::rows::{InParts, Rows, RowsError, Visit};
 
@@ -27,7 +27,7 @@ fn in_parts(settings: &BridgedClustering, s: &Sample, len: usize) -> BridgedMode
 }
 
 fn pool(rows: &dyn Rows) -> StoredPool<'_> {
-    StoredPool { rows, names: Names::default(), offset: Default::default() }
+    StoredPool { rows, names: Names::default(), offset: Default::default(), keep: None }
 }
 
 fn with_clusters(name: &str, k: usize) -> BridgedClustering {
@@ -48,6 +48,52 @@ fn a_model_from_parts_is_the_model_from_memory() {
             }
         }
     }
+}
+
+#[test]
+fn a_model_of_pools_in_passes_keeps_some_rows_and_knows_where_all_are() {
+    let mixture = Mixture { classes: 4, dim_x: 3, dim_y: 2, separation: 9.0, ..Mixture::default() };
+    let s = mixture.draw(sizes(12_000, 10_500, 50, Pairs::Stratified(4)), Seed(3));
+    let settings = with_clusters("kmeans", 4);
+    let names = |rows: &[usize]| Names {
+        ids: rows.iter().map(|row| format!("r{row}")).collect(),
+        id: Some("id".into()),
+        ..Names::default()
+    };
+    let names_of = |rows: &[usize]| Ok(names(rows));
+    let part = |name: &str| PartAt { name: name.into(), rows: 1, bytes: 2, stamp: "now".into() };
+    let at = RowsAt { names: vec!["parts/".into()], parts: vec![part("a"), part("b")] };
+    let (x, y) = (InParts::new(s.x.view(), 1_000), InParts::new(s.y.view(), 999));
+    let keep = || Some(Keep { names_of: &names_of, at: at.clone() });
+    let pools = |rows| StoredPool { keep: keep(), ..pool(rows) };
+    let model =
+        settings.fit_stored(pools(&x), pools(&y), &s.pairs, Seed(5), &Silent).expect("plain data");
+    assert_eq!((model.x().total(), model.y().total()), (12_000, 10_500));
+    assert!(model.x().len() > 9_999 && model.x().len() < 10_020, "{}", model.x().len());
+    assert_eq!(model.x().rows_at(), Some(&at));
+    for (&(x, y), &(kept_x, kept_y)) in s.pairs.iter().zip(model.pairs()) {
+        assert_eq!(model.x().names().id(kept_x as usize), format!("r{x}"));
+        assert_eq!(model.y().row_in_pool(kept_y as usize), y as usize);
+        assert_eq!(model.y().rows().unwrap().row(kept_y as usize), s.y.row(y as usize));
+    }
+
+    let whole = in_memory(&settings, &s);
+    let forward = bridged::Direction::Forward;
+    let (a, b) = (model.predict(forward, s.test_x.view()), whole.predict(forward, s.test_x.view()));
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a.values, b.values);
+    let all = BridgedClustering { keep_rows: KeepRows::Yes, ..settings };
+    let pool = |rows: &bridged::Matrix| Pool { rows: rows.clone(), ..Pool::default() };
+    let whole = all.fit_pools(pool(&s.x), pool(&s.y), &s.pairs, Seed(5), &Silent).unwrap();
+    let nearest = model.nearest_in(forward, &y, a.values.view(), 3).unwrap();
+    assert_eq!(nearest, whole.nearest(forward, b.values.view(), 3).unwrap());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.bridged");
+    model.save(&path).unwrap();
+    let loaded = BridgedModel::load(&path).unwrap();
+    assert!(loaded == model);
+    assert_eq!(loaded.x().rows_at(), Some(&at));
 }
 
 #[test]
