@@ -4,10 +4,10 @@ use crate::printer::{count, plural};
 use anyhow::{Context, Result, bail};
 use bridged::columns::{Fitted, shown};
 use bridged::{BridgedModel, Direction, Names, Side};
-use bridged_io::{Missing, PairsTable, Pool, ReadOptions, Select};
+use bridged_io::{Missing, PairsTable, Pool, ReadOptions, Select, Source};
 use bridged_math::MatrixRef;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Which columns the user named, what a model knows of them, and how the file is read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,11 +21,27 @@ pub struct Columns<'a> {
     pub read: ReadOptions<'a>,
 }
 
-/// Reads one side. Among several list columns, the first that has one of the `likely` names is taken.
-pub fn read_pool(path: &Path, columns: Columns<'_>, likely: &[String]) -> Result<Pool> {
-    let Columns { id, vector, columns, exclude, fitted, missing, read } = columns;
-    let select = Select { id, vector, likely, columns, exclude, fitted, missing };
-    Ok(bridged_io::read_with(path, &read)?.into_pool(select)?)
+impl<'a> Columns<'a> {
+    /// What to pick of a table. Among several list columns, the first that has one of the `likely` names is taken.
+    pub fn select(self, likely: &'a [String]) -> Select<'a> {
+        let Self { id, vector, columns, exclude, fitted, missing, read: _ } = self;
+        Select { id, vector, likely, columns, exclude, fitted, missing }
+    }
+}
+
+/// The files that a flag or an argument names.
+pub fn find(names: &[PathBuf]) -> Result<Source> {
+    Ok(Source::find(names)?)
+}
+
+/// Reads one side into memory.
+pub fn read_pool(source: &Source, columns: Columns<'_>, likely: &[String]) -> Result<Pool> {
+    Ok(source.read_pool(&columns.read, columns.select(likely))?)
+}
+
+/// The files that nothing may be written over.
+pub fn inputs<'a>(sources: &[&'a Source], others: &[&'a Path]) -> Vec<&'a Path> {
+    sources.iter().flat_map(|source| source.files()).chain(others.iter().copied()).collect()
 }
 
 /// Why rows seem to belong to the other side than the one that they are read for, if they do.

@@ -10,10 +10,10 @@ use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::table::Table;
+use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
-use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
@@ -37,6 +37,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     never_text: false, // an old stream begins with the length of its first message
     reads: true,
+    asks_for_ranges: false,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     peek,
@@ -230,11 +231,7 @@ struct Message {
 
 /// Refuses a footer that lists anything but the messages of the file: the decoder takes its word
 /// for how much room a block needs and where in it the numbers begin. Gives the rows of each batch.
-fn check_footer(
-    mut file: &File,
-    len: u64,
-    messages: &[Message],
-) -> Result<Vec<usize>, ArrowError> {
+fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<Vec<usize>, ArrowError> {
     let wrong = || ArrowError::IpcError("its footer does not fit the file".to_owned());
     let mut trailer = [0u8; 10];
     file.seek(SeekFrom::End(-10))?;
@@ -312,10 +309,8 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>,
                 .map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         }
         let rows = message.header_as_record_batch().and_then(|b| usize::try_from(b.length()).ok());
-        messages.push(Message {
-            place: [begin as i64, (body - begin) as i64, body_len as i64],
-            rows,
-        });
+        messages
+            .push(Message { place: [begin as i64, (body - begin) as i64, body_len as i64], rows });
         at = body + body_len;
     }
     Ok(messages)

@@ -30,6 +30,8 @@ pub struct Format {
     pub(crate) never_text: bool,
     /// Whether its files can be read, not only written.
     pub reads: bool,
+    /// Whether its reader asks for the bytes that it needs, so that not all of a file must be near.
+    pub(crate) asks_for_ranges: bool,
     pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,
     /// The columns without their cells, from the beginning or the end of a file alone.

@@ -43,8 +43,7 @@ impl Mixed {
             if text.is_empty() || is_gap(text) {
                 continue;
             }
-            let cell =
-                || Cell { path: path.to_path_buf(), row: first + at, text: text.to_owned() };
+            let cell = || Cell { path: path.to_path_buf(), row: first + at, text: text.to_owned() };
             self.cells += 1;
             self.first.get_or_insert_with(cell);
             let (point, comma) = (text.parse::<f64>().is_ok(), number_with_comma(text).is_some());

@@ -8,9 +8,9 @@
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::error::{TableError, list};
-use crate::pass::{Each, Pass, Schema, Survey, runs};
 use crate::format::{Format, Layout};
 use crate::pairs::{PairsTable, vector_pairs};
+use crate::pass::{Each, Pass, Schema, Survey, runs};
 use crate::room::require;
 use crate::table::{Column, ColumnData, Table};
 use crate::vectors::DoubleRows;
@@ -32,6 +32,7 @@ pub(crate) const FORMAT: Format = Format {
     beginnings: &[(b"\x93NUMPY", NAME)],
     never_text: true,
     reads: true,
+    asks_for_ranges: false,
     read,
     read_pairs,
     peek: |_| Ok(Vec::new()),

@@ -7,9 +7,10 @@ use crate::Input;
 use crate::atomic::{Sink, WriteError};
 use crate::batches::{CellBytes, Collector, batch, ranges, schema};
 use crate::error::TableError;
-use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::format::{Format, Layout};
+use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::room::require;
+use crate::source::Fetch;
 use crate::table::Table;
 use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
 use ::parquet::arrow::{ArrowWriter, ProjectionMask};
@@ -17,12 +18,15 @@ use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::file::reader::{ChunkReader, Length};
 use ::parquet::schema::types::ColumnPath;
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
+use bytes::Bytes;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 const NAME: &str = "Parquet";
 
@@ -35,6 +39,7 @@ pub(crate) const FORMAT: Format = Format {
     beginnings: &[(b"PAR1", NAME)],
     never_text: true,
     reads: true,
+    asks_for_ranges: true,
     read,
     read_pairs: |input| read(input)?.into_pairs(input.options),
     peek,
@@ -67,9 +72,15 @@ fn peek(input: &Input<'_>) -> Result<crate::Columns, TableError> {
 /// What `then` makes of a file with a beginning and an end.
 fn opened<T>(
     input: &Input<'_>,
-    then: impl FnOnce(File) -> Result<T, TableError>,
+    then: impl FnOnce(Chunks) -> Result<T, TableError>,
 ) -> Result<T, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
+    let fetch = input.fetch.clone();
+    if let Some(fetch) = &fetch {
+        let failed = |source| TableError::Unreadable { path: input.path.into(), source };
+        fetch.ensure(0..4).map_err(failed)?;
+        fetch.ensure(input.len.saturating_sub(4)..input.len).map_err(failed)?;
+    }
     let mut ends = [[0u8; 4]; 2];
     let mut file = input.file;
     for (end, at) in ends.iter_mut().zip([SeekFrom::Start(0), SeekFrom::End(-4)]) {
@@ -84,13 +95,67 @@ fn opened<T>(
     }
     let file = file.try_clone();
     let file = file.map_err(|source| TableError::Unreadable { path: input.path.into(), source })?;
-    match quietly(|| then(file)) {
+    let len = input.len;
+    match quietly(|| then(Chunks { file, len, fetch })) {
         Ok(decoded) => decoded,
         Err(panic) => Err(damaged(panic)),
     }
 }
 
-fn decode(file: File, input: &Input<'_>) -> Result<Table, TableError> {
+/// The bytes of a file, which may have to come from far.
+struct Chunks {
+    file: File,
+    len: u64,
+    fetch: Option<Arc<dyn Fetch>>,
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = BufReader<Chunk>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let (file, fetch) = (self.file.try_clone()?, self.fetch.clone());
+        Ok(BufReader::new(Chunk { file, fetch, at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
+            let detail = format!("{length} bytes from {start} on are not in it");
+            return Err(ParquetError::EOF(detail));
+        }
+        if let Some(fetch) = &self.fetch {
+            fetch.ensure(start..start + length as u64)?;
+        }
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// The bytes from some place on.
+struct Chunk {
+    file: File,
+    fetch: Option<Arc<dyn Fetch>>,
+    at: u64,
+}
+
+impl Read for Chunk {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(fetch) = &self.fetch {
+            fetch.ensure(self.at..self.at + buffer.len() as u64)?;
+        }
+        // All readers of a file share one place in it.
+        self.file.seek(SeekFrom::Start(self.at))?;
+        let count = self.file.read(buffer)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+fn decode(file: Chunks, input: &Input<'_>) -> Result<Table, TableError> {
     let damaged = |e: ParquetError| input.damaged(NAME, e.to_string());
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
     let rows = builder.metadata().file_metadata().num_rows();

@@ -31,6 +31,7 @@ pub(crate) const FORMAT: Format = Format {
     beginnings: &[],
     never_text: true,
     reads: false,
+    asks_for_ranges: false,
     read,
     read_pairs,
     peek,

@@ -19,8 +19,9 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The rows
-    rows: PathBuf,
+    /// The rows: files, a folder, a pattern, a URL or -
+    #[arg(required = true)]
+    rows: Vec<PathBuf>,
     /// Where the labels go: a table of id and label
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -76,7 +77,8 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
-    outputs::table(&args.output, outputs::LABELS, &[&args.rows], args.force)?;
+    let source = pools::find(&args.rows)?;
+    outputs::table(&args.output, outputs::LABELS, &pools::inputs(&[&source], &[]), args.force)?;
     let stages = talk.watch();
     let columns = Columns {
         id: args.id.as_deref(),
@@ -87,8 +89,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         read: args.read.options()?,
         ..Columns::default()
     };
-    let mut pool = stages.time("read", || pools::read_pool(&args.rows, columns, &[]))?;
-    let notes = talk.notes(&args.rows, &pool.notes);
+    let mut pool = stages.time("read", || pools::read_pool(&source, columns, &[]))?;
+    let notes = talk.notes(source.name(), &pool.notes);
     let side =
         SideSpec { cluster: spec.clone(), scale: args.scale, count: Count::Told, sample: None };
     if side.uses_origin() {
@@ -96,10 +98,10 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     }
     let scaler = args.scale.fit(pool.rows.view(), "the rows")?;
     let scaled = scaler.apply(pool.rows.view());
-    spec.check_distinct(scaled.view()).with_context(|| format!("`{}`", args.rows.display()))?;
+    spec.check_distinct(scaled.view()).with_context(|| format!("`{}`", source.name().display()))?;
     let clustering = spec
         .fit(scaled.view(), Seed(args.seed), &stages)
-        .with_context(|| format!("`{}`", args.rows.display()))?;
+        .with_context(|| format!("`{}`", source.name().display()))?;
 
     let label = |&l: &u32| Some(if l == NOISE { -1 } else { i64::from(l) });
     let labels = clustering.labels.iter().map(label).collect();

@@ -19,11 +19,11 @@ pub struct Args {
     /// The model
     model: PathBuf,
     /// Rows of x; each belongs to the row of y with its id
-    #[arg(long, value_name = "FILE")]
-    x: PathBuf,
+    #[arg(long, value_name = "ROWS", num_args = 1.., required = true)]
+    x: Vec<PathBuf>,
     /// Rows of y
-    #[arg(long, value_name = "FILE")]
-    y: PathBuf,
+    #[arg(long, value_name = "ROWS", num_args = 1.., required = true)]
+    y: Vec<PathBuf>,
     /// Which rows belong together: a table of two columns, an id of x and an id of y
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
@@ -57,6 +57,7 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let stages = talk.watch();
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
+    let (x_source, y_source) = (pools::find(&args.x)?, pools::find(&args.y)?);
     let (x, y) = stages.time("read rows", || -> Result<_> {
         let (missing, read) = (args.read.missing(), args.read.options()?);
         let columns = Columns {
@@ -68,7 +69,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             missing,
             read,
         };
-        let x = pools::read_pool(&args.x, columns, &["x".to_string()])?;
+        let x = pools::read_pool(&x_source, columns, &["x".to_string()])?;
         let columns = Columns {
             id: args.y_id.as_deref(),
             vector: args.y_vector.as_deref(),
@@ -78,19 +79,22 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             missing,
             read,
         };
-        let y = pools::read_pool(&args.y, columns, &["y".to_string()])?;
+        let y = pools::read_pool(&y_source, columns, &["y".to_string()])?;
         Ok((x, y))
     })?;
-    let mut notes = talk.notes(&args.x, &x.notes);
-    notes.extend(talk.notes(&args.y, &y.notes));
-    for (direction, path, pool) in
-        [(Direction::Forward, &args.x, &x), (Direction::Reverse, &args.y, &y)]
+    let mut notes = talk.notes(x_source.name(), &x.notes);
+    notes.extend(talk.notes(y_source.name(), &y.notes));
+    for (direction, source, pool) in
+        [(Direction::Forward, &x_source, &x), (Direction::Reverse, &y_source, &y)]
     {
         if let Some(why) = pools::wrong_side(&model, direction, pool) {
-            notes.extend(talk.notes(path, &[format!("{why}; are --x and --y swapped?")]));
+            notes.extend(talk.notes(source.name(), &[format!("{why}; are --x and --y swapped?")]));
         }
     }
-    let aligned = align(args, &x, &y, talk, &mut notes)?;
+    let named =
+        [Named { pool: &x, path: x_source.name() }, Named { pool: &y, path: y_source.name() }];
+    let one_source = x_source.is_same(&y_source);
+    let aligned = align(args, named, one_source, talk, &mut notes)?;
     let classes =
         args.labels.as_ref().map(|labels| classes(labels, &x, &y, &aligned)).transpose()?;
     let (x, y) = match &aligned.rows {
@@ -146,21 +150,22 @@ impl Aligned {
 }
 
 /// Rows are paired as the user says, else by their ids, never silently by their position.
-fn align(args: &Args, x: &Pool, y: &Pool, talk: &Talk, notes: &mut Vec<String>) -> Result<Aligned> {
+fn align(
+    args: &Args,
+    [x_named, y_named]: [Named<'_>; 2],
+    one_source: bool,
+    talk: &Talk,
+    notes: &mut Vec<String>,
+) -> Result<Aligned> {
+    let (x, y) = (x_named.pool, y_named.pool);
     if let Some(pairs) = &args.pairs {
-        let (x_named, y_named) =
-            (Named { pool: x, path: &args.x }, Named { pool: y, path: &args.y });
         let (path, read) = (pairs, args.read.options()?);
         let pairs = pools::read_pairs(path, &read, x_named, y_named, Unknown::Refuse)?;
         notes.extend(talk.notes(path, &pairs.notes));
         let rows = Alignment::by_pairs(&pairs.rows, x.rows.rows(), y.rows.rows());
         return Ok(Aligned { by: "pairs", rows: Some(rows) });
     }
-    let one_file = match (args.x.canonicalize(), args.y.canonicalize()) {
-        (Ok(x), Ok(y)) => x == y,
-        _ => false,
-    };
-    if args.by_position || one_file {
+    if args.by_position || one_source {
         if !(x.dropped.is_empty() && y.dropped.is_empty()) && x.dropped != y.dropped {
             return Err(usage(
                 "--missing drop: rows were left out of one side only, so positions no longer fit; \
@@ -169,7 +174,7 @@ fn align(args: &Args, x: &Pool, y: &Pool, talk: &Talk, notes: &mut Vec<String>) 
         }
         return Ok(Aligned { by: "position", rows: None });
     }
-    let (x_file, y_file) = (args.x.display(), args.y.display());
+    let (x_file, y_file) = (x_named.path.display(), y_named.path.display());
     let how = "give --pairs FILE with an id of x and an id of y per row, name the id columns with \
                --x-id and --y-id, or say --by-position if row i of x belongs to row i of y";
     if x.id_name.is_none() || y.id_name.is_none() {

@@ -17,11 +17,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    #[arg(long, value_name = "FILE", help = format!("The input pool: {}", bridged_io::format_names()))]
-    x: PathBuf,
+    #[arg(
+        long, value_name = "ROWS", num_args = 1.., required = true,
+        help = format!("The input pool: files, a folder, a pattern, a URL or - ({})", bridged_io::format_names())
+    )]
+    x: Vec<PathBuf>,
     /// The output pool
-    #[arg(long, value_name = "FILE")]
-    y: PathBuf,
+    #[arg(long, value_name = "ROWS", num_args = 1.., required = true)]
+    y: Vec<PathBuf>,
     /// The known pairs: a table of two columns, an id of x and an id of y
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
@@ -72,7 +75,9 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let settings = args.settings.settings()?;
-    outputs::model(&args.output, &[&args.x, &args.y, &args.pairs], args.force)?;
+    let (x_source, y_source) = (pools::find(&args.x)?, pools::find(&args.y)?);
+    let inputs = pools::inputs(&[&x_source, &y_source], &[&args.pairs]);
+    outputs::model(&args.output, &inputs, args.force)?;
     let stages = talk.watch();
     let read = ReadOptions {
         pairs_x: args.pairs_x.as_deref(),
@@ -88,7 +93,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             exclude: &args.columns.x_exclude,
             ..common
         };
-        let x = pools::read_pool(&args.x, x_columns, &["x".to_string()])?;
+        let x = pools::read_pool(&x_source, x_columns, &["x".to_string()])?;
         let y_columns = Columns {
             id: args.y_id.as_deref(),
             vector: args.y_vector.as_deref(),
@@ -96,23 +101,23 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             exclude: &args.columns.y_exclude,
             ..common
         };
-        let y = pools::read_pool(&args.y, y_columns, &["y".to_string()])?;
+        let y = pools::read_pool(&y_source, y_columns, &["y".to_string()])?;
         let (x_named, y_named) =
-            (Named { pool: &x, path: &args.x }, Named { pool: &y, path: &args.y });
+            (Named { pool: &x, path: x_source.name() }, Named { pool: &y, path: y_source.name() });
         let unknown = if args.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
         let pairs = pools::read_pairs(&args.pairs, &read, x_named, y_named, unknown)?;
         Ok((x, y, pairs))
     })?;
-    let mut notes = talk.notes(&args.x, &x.notes);
-    notes.extend(talk.notes(&args.y, &y.notes));
+    let mut notes = talk.notes(x_source.name(), &x.notes);
+    notes.extend(talk.notes(y_source.name(), &y.notes));
     notes.extend(talk.notes(&args.pairs, &pairs.notes));
     let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
     let (x, y) = (pools::into_pool(x), pools::into_pool(y));
     let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
-    for (name, path, side, distinct) in
-        [("x", &args.x, model.x(), distinct[0]), ("y", &args.y, model.y(), distinct[1])]
+    for (name, source, side, distinct) in
+        [("x", &x_source, model.x(), distinct[0]), ("y", &y_source, model.y(), distinct[1])]
     {
-        notes.extend(talk.notes(path, pools::few_rows(name, side, distinct).as_slice()));
+        notes.extend(talk.notes(source.name(), pools::few_rows(name, side, distinct).as_slice()));
     }
     stages.time(WRITE, || match args.force {
         true => model.save_over(&args.output),

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// The rows to predict from
-    rows: PathBuf,
+    /// The rows to predict from: files, a folder, a pattern, a URL or -
+    #[arg(required = true)]
+    rows: Vec<PathBuf>,
     /// Where the predictions go; the extension tells the format
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -68,7 +69,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    outputs::table(&args.output, outputs::PREDICTIONS, &[&args.model, &args.rows], args.force)?;
+    let source = pools::find(&args.rows)?;
+    let inputs = pools::inputs(&[&source], &[&args.model]);
+    outputs::table(&args.output, outputs::PREDICTIONS, &inputs, args.force)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
@@ -86,11 +89,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         missing: args.read.missing(),
         read: args.read.options()?,
     };
-    let mut pool = stages.time("read rows", || pools::read_pool(&args.rows, columns, &[]))?;
-    let mut notes = talk.notes(&args.rows, &pool.notes);
+    let mut pool = stages.time("read rows", || pools::read_pool(&source, columns, &[]))?;
+    let mut notes = talk.notes(source.name(), &pool.notes);
     if let Some(why) = pools::wrong_side(&model, direction, &pool) {
         let meant = if args.reverse { "leave out --reverse" } else { "say --reverse" };
-        notes.extend(talk.notes(&args.rows, &[format!("{why}; did you mean to {meant}?")]));
+        notes.extend(talk.notes(source.name(), &[format!("{why}; did you mean to {meant}?")]));
     }
     let ask = Ask {
         min_confidence: args.min_confidence,
@@ -103,7 +106,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             Error::NoProbabilities { .. } => {
                 usage(format!("--min-confidence: {error} (fit --bridge posterior)"))
             }
-            error => anyhow!(error).context(format!("`{}`", args.rows.display())),
+            error => anyhow!(error).context(format!("`{}`", source.name().display())),
         })
     })?;
     let neighbours = args.nearest.min(model.to(direction).len());

@@ -15,6 +15,7 @@ use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// As a name: standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -31,6 +32,11 @@ pub(crate) struct Found {
 /// The files that one name stands for, in order; and how many others its folder holds.
 pub(crate) fn find(name: &Path) -> Result<(Vec<Found>, usize), TableError> {
     if name == Path::new(STANDARD_INPUT) {
+        // What was read is gone.
+        static TAKEN: AtomicBool = AtomicBool::new(false);
+        if TAKEN.swap(true, Ordering::SeqCst) {
+            return Err(SourceError::StandardInput.into());
+        }
         return Ok((vec![keep(io::stdin().lock())?], 0));
     }
     if let Some(url) = name.to_str().filter(|text| is_url(text)) {
@@ -66,7 +72,8 @@ fn find_remote(url: &str) -> Result<(Vec<Found>, usize), TableError> {
 
 #[cfg(not(feature = "remote"))]
 fn find_remote(url: &str) -> Result<(Vec<Found>, usize), TableError> {
-    let detail = "this build reads files of this machine only; it was made without the feature `remote`";
+    let detail =
+        "this build reads files of this machine only; it was made without the feature `remote`";
     let url = url.split(['?', '#']).next().unwrap_or_default().to_owned();
     Err(SourceError::Remote { url, detail: detail.to_owned() }.into())
 }
@@ -206,8 +213,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for file in [
-            "b.csv", "a/z.csv", "a/10.csv", "a/2.csv", "_SUCCESS", "_delta/x.csv", ".crc/a.csv", "a/.2.csv.crc",
-            "README.md", "_d=1/q.csv",
+            "b.csv",
+            "a/z.csv",
+            "a/10.csv",
+            "a/2.csv",
+            "_SUCCESS",
+            "_delta/x.csv",
+            ".crc/a.csv",
+            "a/.2.csv.crc",
+            "README.md",
+            "_d=1/q.csv",
         ] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "id\n").unwrap();

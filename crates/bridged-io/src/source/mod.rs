@@ -29,7 +29,7 @@
 mod ahead;
 pub mod error;
 mod find;
-mod part;
+pub(crate) mod part;
 mod partition;
 #[cfg(feature = "remote")]
 mod remote;
@@ -147,6 +147,16 @@ impl Source {
     /// The files of this machine, which nothing may be written over.
     pub fn files(&self) -> Vec<&Path> {
         self.parts().iter().filter_map(Part::file).collect()
+    }
+
+    /// Whether both are the same files of this machine in the same order.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &Part, b: &Part| match (a.file(), b.file()) {
+            (Some(a), Some(b)) => bridged::files::same_file(a, b),
+            _ => false,
+        };
+        self.parts().len() == other.parts().len()
+            && self.parts().iter().zip(other.parts()).all(|(a, b)| same(a, b))
     }
 
     /// The format of all parts.

@@ -108,7 +108,8 @@ impl Part {
                 let file = spool.file();
                 let (len, fetch) = (self.stamp.size, Some(spool.clone() as Arc<dyn Fetch>));
                 let input = Input { path: &self.name, file: &file, len, options, fetch };
-                let result = spool.ensure_for(self.format).map_err(|source| self.unreadable(source));
+                let result =
+                    spool.ensure_for(self.format).map_err(|source| self.unreadable(source));
                 let result = result.and_then(|()| crate::sniffed(self.format, &input, then));
                 // What the server said is said first: a decoder only knows that bytes are missing.
                 return spool.failure().map_or(result, Err);

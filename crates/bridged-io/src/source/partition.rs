@@ -96,7 +96,10 @@ mod tests {
 
     #[test]
     fn folders_name_columns_and_their_values() {
-        let files = ["t/year=2026/city=S%C3%A3o%20Paulo/a.parquet", "t/year=2025/city=__HIVE_DEFAULT_PARTITION__/b=c.parquet"];
+        let files = [
+            "t/year=2026/city=S%C3%A3o%20Paulo/a.parquet",
+            "t/year=2025/city=__HIVE_DEFAULT_PARTITION__/b=c.parquet",
+        ];
         let (partitions, values) = of_files(files.iter().map(Path::new)).unwrap();
         let names: Vec<&str> = partitions.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["year", "city"]);

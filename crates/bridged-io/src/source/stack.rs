@@ -137,7 +137,10 @@ fn append(above: ColumnData, rows: usize, below: ColumnData, more: usize) -> Col
                 D::DoubleVector { values, valid: both_valid(a_valid, rows, b_valid, more) }
             }
         },
-        (a @ (D::Vector(_) | D::OptionalVector { .. }), b @ (D::Vector(_) | D::OptionalVector { .. })) => {
+        (
+            a @ (D::Vector(_) | D::OptionalVector { .. }),
+            b @ (D::Vector(_) | D::OptionalVector { .. }),
+        ) => {
             let ((a, a_valid), (b, b_valid)) = (singles(a), singles(b));
             match fitting((a.cols(), &a_valid, rows), (b.cols(), &b_valid, more)) {
                 Err(ragged) => ragged,
@@ -161,7 +164,8 @@ fn fitting(
     (a, a_valid, rows): (usize, &[bool], usize),
     (b, b_valid, more): (usize, &[bool], usize),
 ) -> Result<usize, ColumnData> {
-    let none = |valid: &[bool], rows: usize| rows == 0 || valid.iter().all(|v| !v) && !valid.is_empty();
+    let none =
+        |valid: &[bool], rows: usize| rows == 0 || valid.iter().all(|v| !v) && !valid.is_empty();
     match (none(a_valid, rows), none(b_valid, more)) {
         (true, _) => Ok(b),
         (_, true) => Ok(a),
@@ -239,7 +243,8 @@ mod tests {
 
     #[test]
     fn vectors_below_vectors_keep_their_gaps() {
-        let gaps = ColumnData::OptionalVector { values: Matrix::zeros(2, 0), valid: vec![false; 2] };
+        let gaps =
+            ColumnData::OptionalVector { values: Matrix::zeros(2, 0), valid: vec![false; 2] };
         let all = stack(vec![gaps, vectors(&[[1.0, 2.0]]), vectors(&[[3.0, 4.0]])]);
         let ColumnData::OptionalVector { values, valid } = all else { panic!("two are missing") };
         assert_eq!(valid, [false, false, true, true]);

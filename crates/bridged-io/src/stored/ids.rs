@@ -37,22 +37,23 @@ impl StoredRows {
             return Ok(());
         };
         let narrow = self.narrow([place]);
-        let produce = |hand_over: &mut dyn FnMut((usize, Vec<String>)) -> Result<(), TableError>| {
-            self.passes(&narrow, PIECE, &mut |piece| {
-                let mut ids = piece.table.ids(0)?;
-                let (first, end) = (piece.table.first, piece.table.first + ids.len());
-                let raw = self.firsts[piece.part] + first;
-                let dropped = self.dropped_in(piece.part, first..end);
-                if !dropped.is_empty() {
-                    let mut row = raw;
-                    ids.retain(|_| {
-                        row += 1;
-                        dropped.binary_search(&(row - 1)).is_err()
-                    });
-                }
-                hand_over((self.kept(raw), ids))
-            })
-        };
+        let produce =
+            |hand_over: &mut dyn FnMut((usize, Vec<String>)) -> Result<(), TableError>| {
+                self.passes(&narrow, PIECE, &mut |piece| {
+                    let mut ids = piece.table.ids(0)?;
+                    let (first, end) = (piece.table.first, piece.table.first + ids.len());
+                    let raw = self.firsts[piece.part] + first;
+                    let dropped = self.dropped_in(piece.part, first..end);
+                    if !dropped.is_empty() {
+                        let mut row = raw;
+                        ids.retain(|_| {
+                            row += 1;
+                            dropped.binary_search(&(row - 1)).is_err()
+                        });
+                    }
+                    hand_over((self.kept(raw), ids))
+                })
+            };
         read_ahead(produce, |(first, ids): (usize, Vec<String>)| visit(first, &ids))
     }
 

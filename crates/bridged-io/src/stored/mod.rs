@@ -175,7 +175,8 @@ impl StoredRows {
         rows: usize,
         each: &mut dyn FnMut(Piece) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
-        (0..self.source.parts().len()).try_for_each(|part| self.pass(part, narrow, rows, None, each))
+        (0..self.source.parts().len())
+            .try_for_each(|part| self.pass(part, narrow, rows, None, each))
     }
 
     /// The number among the rows that are left of the first row of `raw` that is.
@@ -294,7 +295,8 @@ impl Rows for StoredRows {
             })?;
         }
         let found = Matrix::new(once.len(), self.cols, data);
-        let found = found.map_err(|e| RowsError(format!("`{}`: {e}", self.source.name().display())))?;
+        let found =
+            found.map_err(|e| RowsError(format!("`{}`: {e}", self.source.name().display())))?;
         if once.len() == rows.len() {
             return Ok(found);
         }

@@ -4,8 +4,8 @@ use super::batch::{Bad, take};
 use super::{Narrow, StoredRows};
 use crate::ReadOptions;
 use crate::error::TableError;
-use crate::pass::{Pass, Schema};
 use crate::mixed::Mixed;
+use crate::pass::{Pass, Schema};
 use crate::select::{Select, Vectors, dropped_note, entry_place, filled_note};
 use crate::source::{Source, Surveyed};
 use crate::table::{ColumnData, Table};
@@ -89,7 +89,8 @@ impl StoredRows {
     /// A pass for what follows from all rows: their offset, the mean of each column, and which are left out.
     fn look_at_all(&mut self, known: bool, mean: Option<&[f32]>) -> Result<(), TableError> {
         let narrow = self.narrow(self.chosen.vector.places().iter().copied());
-        let mut look = Look { cols: self.cols, sums: ColumnSums::new(self.cols), ..Look::default() };
+        let mut look =
+            Look { cols: self.cols, sums: ColumnSums::new(self.cols), ..Look::default() };
         let drops = self.missing == Missing::Drop;
         self.passes(&narrow, self.piece_rows(), &mut |piece| {
             let (part, mut table) = (piece.part, piece.table);
@@ -153,7 +154,8 @@ impl StoredRows {
             let mut table = piece.table;
             let count = table.rows();
             let taken = take(&mut table, &self.chosen.vector, narrow, Some(self.cols));
-            let (vectors, _) = taken.map_err(|bad| self.bad(bad, &|row| self.name_row(piece.part, row)))?;
+            let (vectors, _) =
+                taken.map_err(|bad| self.bad(bad, &|row| self.name_row(piece.part, row)))?;
             for row in vectors.into_rows(count, &self.offset).view().iter_rows() {
                 row.iter().enumerate().for_each(|(at, &v)| sums.see(at, f64::from(v)));
             }

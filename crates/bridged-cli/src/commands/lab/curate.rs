@@ -368,7 +368,8 @@ impl Common {
             ..Columns::default()
         };
         let stage = format!("read {option}");
-        let mut pool = stages.time(&stage, || pools::read_pool(path, columns, &[]))?;
+        let source = pools::find(&[path.to_path_buf()])?;
+        let mut pool = stages.time(&stage, || pools::read_pool(&source, columns, &[]))?;
         // A data set of a study holds 32-bit rows in their own units.
         pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
         Ok(Vectors::new(pool, path, option))
