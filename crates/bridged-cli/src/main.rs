@@ -10,6 +10,7 @@ mod failure;
 mod links_table;
 mod options;
 mod outputs;
+mod passes;
 mod pools;
 mod printer;
 mod progress;

@@ -65,7 +65,7 @@ pub fn wrong_side(model: &BridgedModel, direction: Direction, pool: &Pool) -> Op
 
 /// What to know about a pool whose rows are few or equal.
 pub fn few_rows(name: &str, side: &Side, distinct: Option<usize>) -> Option<String> {
-    let (rows, distinct) = (side.len(), distinct?);
+    let (rows, distinct) = (side.total(), distinct?);
     let same = format!(
         "every row of {name} gets the same answer, and every prediction of {name} is that row"
     );
@@ -100,7 +100,7 @@ pub fn into_pool(pool: Pool) -> bridged::Pool {
 }
 
 /// What a model keeps of a pool besides its rows.
-fn names(pool: &Pool) -> Names {
+pub fn names(pool: &Pool) -> Names {
     let texts = pool.texts().into_iter().map(Into::into).collect();
     let ids = if pool.id_name.is_some() { pool.ids.clone() } else { Vec::new() };
     Names { ids, texts, vector: pool.vector_names.clone(), id: pool.id_name.clone() }
@@ -128,6 +128,29 @@ pub struct Pairs {
     pub notes: Vec<String>,
 }
 
+/// Where the ids of one side are, as far as pairs ask for them.
+pub struct Ids {
+    /// The row of each id.
+    pub rows: HashMap<String, u32>,
+    /// The ids of rows that were left out.
+    pub dropped: HashSet<String>,
+    /// Some ids, to show what they look like.
+    pub like: Vec<String>,
+    /// How many rows there are.
+    pub count: usize,
+    /// Where they are.
+    pub path: PathBuf,
+}
+
+impl Ids {
+    fn of(Named { pool, path }: Named<'_>) -> Self {
+        let rows = pool.ids.iter().enumerate().map(|(i, id)| (id.clone(), i as u32)).collect();
+        let dropped = pool.dropped.iter().cloned().collect();
+        let like = pool.ids.iter().take(3).cloned().collect();
+        Self { rows, dropped, like, count: pool.ids.len(), path: path.to_path_buf() }
+    }
+}
+
 /// Reads pairs of ids and finds their rows.
 pub fn read_pairs(
     path: &Path,
@@ -137,12 +160,13 @@ pub fn read_pairs(
     unknown: Unknown,
 ) -> Result<Pairs> {
     let table = bridged_io::read_pairs_with(path, read)?;
-    find_rows(table, x, y, unknown).with_context(|| format!("`{}`", path.display()))
+    let (x, y) = (Ids::of(x), Ids::of(y));
+    find_rows(table, &x, &y, unknown).with_context(|| format!("`{}`", path.display()))
 }
 
-fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) -> Result<Pairs> {
-    let (x_rows, y_rows) = (index(x.pool), index(y.pool));
-    let (x_dropped, y_dropped) = (dropped(x.pool), dropped(y.pool));
+/// The rows of pairs of ids.
+pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
+    let (x_rows, y_rows) = (&x.rows, &y.rows);
     let PairsTable { names: [x_name, y_name], rows, mut notes } = table;
     let mut pairs = Vec::with_capacity(rows.len() + 1);
     // A file without a header starts with a pair.
@@ -158,25 +182,25 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
     let mut seen: HashSet<(u32, u32)> = pairs.iter().copied().collect();
     let (mut of_dropped, mut of_unknown, mut again) = (0, 0, 0);
     for (i, (a, b)) in rows.iter().enumerate() {
-        if x_dropped.contains(a.as_str()) || y_dropped.contains(b.as_str()) {
+        if x.dropped.contains(a.as_str()) || y.dropped.contains(b.as_str()) {
             of_dropped += 1;
             continue;
         }
-        let row = |id: &str, rows: &HashMap<&str, u32>, side: &str, named: Named<'_>| {
-            rows.get(id).copied().with_context(|| {
-                let like: Vec<_> = named.pool.ids.iter().take(3).map(|id| shown(id)).collect();
+        let row = |id: &str, side: &str, ids: &Ids| {
+            ids.rows.get(id).copied().with_context(|| {
+                let like: Vec<_> = ids.like.iter().map(|id| shown(id)).collect();
                 format!(
                     "pair {} names `{}`, which is not an id of {side}: `{}` has {} with ids \
                      like {}; --skip-unknown leaves such pairs out",
                     count(i + 1),
                     shown(id),
-                    named.path.display(),
-                    plural(named.pool.ids.len(), "row"),
+                    ids.path.display(),
+                    plural(ids.count, "row"),
                     like.join(", ")
                 )
             })
         };
-        let pair = match (row(a, &x_rows, "x", x), row(b, &y_rows, "y", y)) {
+        let pair = match (row(a, "x", x), row(b, "y", y)) {
             (Ok(a), Ok(b)) => (a, b),
             _ if unknown == Unknown::Skip => {
                 of_unknown += 1;
@@ -206,12 +230,4 @@ fn find_rows(table: PairsTable, x: Named<'_>, y: Named<'_>, unknown: Unknown) ->
         bail!("there are no pairs in it: at least one known pair is needed to link the pools");
     }
     Ok(Pairs { rows: pairs, notes })
-}
-
-fn dropped(pool: &Pool) -> HashSet<&str> {
-    pool.dropped.iter().map(String::as_str).collect()
-}
-
-fn index(pool: &Pool) -> HashMap<&str, u32> {
-    pool.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i as u32)).collect()
 }

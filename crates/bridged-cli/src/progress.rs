@@ -101,6 +101,11 @@ impl Talk {
         Self { progress: Progress::choose(quiet, terminal, interval.as_deref()), quiet }
     }
 
+    /// The same, without notes.
+    pub fn quietly(&self) -> Self {
+        Self { quiet: true, progress: self.progress }
+    }
+
     /// Says what is worth knowing about a file, unless it is to be quiet or to answer in JSON; gives the
     /// sentences, for the JSON.
     pub fn notes(&self, path: &Path, notes: &[String]) -> Vec<String> {

@@ -4,6 +4,7 @@ use crate::printer::say;
 use crate::progress::Talk;
 use anyhow::Result;
 use bridged_io::{Column, ColumnData, Layout, Table, spreadsheet};
+use std::io;
 use std::path::Path;
 
 /// How a table is written.
@@ -17,11 +18,25 @@ pub struct TableOut {
 impl TableOut {
     /// Writes columns to a file, whole or not at all.
     pub fn write(self, path: &Path, columns: Vec<Column>) -> Result<()> {
+        Ok(bridged_io::write(path, &self.table(path, columns)?)?)
+    }
+
+    /// Writes columns that come piece by piece, whole or not at all.
+    pub fn write_pieces(
+        self,
+        path: &Path,
+        pieces: impl Iterator<Item = io::Result<Vec<Column>>>,
+    ) -> Result<()> {
+        let table = |columns: io::Result<_>| self.table(path, columns?).map_err(io::Error::other);
+        Ok(bridged_io::write_pieces(path, pieces.map(table))?)
+    }
+
+    fn table(self, path: &Path, columns: Vec<Column>) -> Result<Table> {
         let mut table = Table::new(path, columns)?;
         if self.safe_csv && bridged_io::format_of(path)?.layout == Layout::Text {
             spreadsheet::without_formulas(&mut table);
         }
-        Ok(bridged_io::write(path, &table)?)
+        Ok(table)
     }
 }
 

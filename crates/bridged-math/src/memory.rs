@@ -58,6 +58,16 @@ pub fn free() -> Option<u64> {
     }
 }
 
+/// How many bytes rows and work on them should take, where there is a choice: what the limit leaves, or else half of
+/// what the machine has free. Without knowledge of either, any number.
+pub fn budget() -> u64 {
+    match (limit(), free()) {
+        (_, None) => u64::MAX,
+        (Some(_), Some(left)) => left,
+        (None, Some(free)) => free / 2,
+    }
+}
+
 /// Refuses work that needs more bytes at once than may still be taken. `what` begins the message, as
 /// in "the pairwise distances of 30,000 rows".
 pub fn require(what: impl Into<String>, bytes: u64) -> Result<(), TooLarge> {

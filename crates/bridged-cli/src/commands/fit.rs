@@ -2,18 +2,19 @@
 
 use crate::bridge_view::{self, Show};
 use crate::outputs;
+use crate::passes::{self, PassFlags};
 use crate::pools::{self, Columns, Named, Unknown};
 use crate::printer::{self, count, plural};
-use crate::progress::{Talk, WRITE};
+use crate::progress::{Stages, Talk, WRITE};
 use crate::setting_flags::SettingFlags;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::Result;
-use bridged::{BridgedModel, Direction};
-use bridged_io::ReadOptions;
-use bridged_math::Seed;
+use bridged::{BridgedClustering, BridgedModel, Direction};
+use bridged_io::{Pool, ReadOptions, Source, StoredRows};
+use bridged_math::{Rows, Seed, memory};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -67,6 +68,8 @@ pub struct Args {
     skip_unknown: bool,
     #[command(flatten)]
     read: ReadFlags,
+    #[command(flatten)]
+    passes: PassFlags,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -85,40 +88,40 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         ..args.read.options()?
     };
     let common = Columns { missing: args.read.missing(), read, ..Columns::default() };
-    let (x, y, pairs) = stages.time("read", || -> Result<_> {
-        let x_columns = Columns {
-            id: args.x_id.as_deref(),
-            vector: args.x_vector.as_deref(),
-            columns: &args.columns.x_columns,
-            exclude: &args.columns.x_exclude,
-            ..common
-        };
-        let x = pools::read_pool(&x_source, x_columns, &["x".to_string()])?;
-        let y_columns = Columns {
-            id: args.y_id.as_deref(),
-            vector: args.y_vector.as_deref(),
-            columns: &args.columns.y_columns,
-            exclude: &args.columns.y_exclude,
-            ..common
-        };
-        let y = pools::read_pool(&y_source, y_columns, &["y".to_string()])?;
-        let (x_named, y_named) =
-            (Named { pool: &x, path: x_source.name() }, Named { pool: &y, path: y_source.name() });
-        let unknown = if args.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
-        let pairs = pools::read_pairs(&args.pairs, &read, x_named, y_named, unknown)?;
-        Ok((x, y, pairs))
-    })?;
-    let mut notes = talk.notes(x_source.name(), &x.notes);
-    notes.extend(talk.notes(y_source.name(), &y.notes));
-    notes.extend(talk.notes(&args.pairs, &pairs.notes));
-    let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
-    let (x, y) = (pools::into_pool(x), pools::into_pool(y));
-    let model = settings.fit_pools(x, y, &pairs.rows, Seed(args.seed), &stages)?;
-    for (name, source, side, distinct) in
-        [("x", &x_source, model.x(), distinct[0]), ("y", &y_source, model.y(), distinct[1])]
-    {
-        notes.extend(talk.notes(source.name(), pools::few_rows(name, side, distinct).as_slice()));
-    }
+    let x_columns = Columns {
+        id: args.x_id.as_deref(),
+        vector: args.x_vector.as_deref(),
+        columns: &args.columns.x_columns,
+        exclude: &args.columns.x_exclude,
+        ..common
+    };
+    let y_columns = Columns {
+        id: args.y_id.as_deref(),
+        vector: args.y_vector.as_deref(),
+        columns: &args.columns.y_columns,
+        exclude: &args.columns.y_exclude,
+        ..common
+    };
+    let task = Task {
+        settings: &settings,
+        x: Given { source: &x_source, columns: x_columns, likely: &["x".to_string()] },
+        y: Given { source: &y_source, columns: y_columns, likely: &["y".to_string()] },
+        pairs: &args.pairs,
+        read: &read,
+        unknown: if args.skip_unknown { Unknown::Skip } else { Unknown::Refuse },
+        seed: Seed(args.seed),
+    };
+    let stored = match args.passes.may_be_large(&[&x_source, &y_source]) {
+        true => Some(
+            stages.time("read", || Ok::<_, anyhow::Error>((task.x.stored()?, task.y.stored()?)))?,
+        ),
+        false => None,
+    };
+    let stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
+    let (model, notes) = match &stored {
+        Some((x, y)) => task.fit_in_passes((x, y), talk, &stages)?,
+        None => task.fit_in_memory(talk, &stages)?,
+    };
     stages.time(WRITE, || match args.force {
         true => model.save_over(&args.output),
         false => model.save(&args.output),
@@ -140,10 +143,89 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
+/// One pool as the user names it.
+struct Given<'a> {
+    source: &'a Source,
+    columns: Columns<'a>,
+    likely: &'a [String],
+}
+
+impl Given<'_> {
+    fn read(&self) -> Result<Pool> {
+        pools::read_pool(self.source, self.columns, self.likely)
+    }
+
+    fn stored(&self) -> Result<StoredRows> {
+        Ok(self.source.stored(&self.columns.read, self.columns.select(self.likely))?)
+    }
+}
+
+/// What is fitted to what.
+struct Task<'a> {
+    settings: &'a BridgedClustering,
+    x: Given<'a>,
+    y: Given<'a>,
+    pairs: &'a Path,
+    read: &'a ReadOptions<'a>,
+    unknown: Unknown,
+    seed: Seed,
+}
+
+impl Task<'_> {
+    /// With all rows in memory. Also gives what to know about how they were read.
+    fn fit_in_memory(&self, talk: &Talk, stages: &Stages) -> Result<(BridgedModel, Vec<String>)> {
+        let (x_name, y_name) = (self.x.source.name(), self.y.source.name());
+        let (x, y, pairs) = stages.time("read", || -> Result<_> {
+            let (x, y) = (self.x.read()?, self.y.read()?);
+            let (x_named, y_named) =
+                (Named { pool: &x, path: x_name }, Named { pool: &y, path: y_name });
+            let pairs = pools::read_pairs(self.pairs, self.read, x_named, y_named, self.unknown)?;
+            Ok((x, y, pairs))
+        })?;
+        let mut notes = talk.notes(x_name, &x.notes);
+        notes.extend(talk.notes(y_name, &y.notes));
+        notes.extend(talk.notes(self.pairs, &pairs.notes));
+        let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
+        let (x, y) = (pools::into_pool(x), pools::into_pool(y));
+        let model = self.settings.fit_pools(x, y, &pairs.rows, self.seed, stages)?;
+        for (name, path, side, distinct) in
+            [("x", x_name, model.x(), distinct[0]), ("y", y_name, model.y(), distinct[1])]
+        {
+            notes.extend(talk.notes(path, pools::few_rows(name, side, distinct).as_slice()));
+        }
+        Ok((model, notes))
+    }
+
+    /// With the rows left in their files.
+    fn fit_in_passes(
+        &self,
+        (x, y): (&StoredRows, &StoredRows),
+        talk: &Talk,
+        stages: &Stages,
+    ) -> Result<(BridgedModel, Vec<String>)> {
+        let pairs = stages.time("read pairs", || {
+            let table = bridged_io::read_pairs_with(self.pairs, self.read)?;
+            passes::find_pairs(self.pairs, table, (x, y), self.unknown)
+        })?;
+        let mut notes = Vec::new();
+        for (name, rows) in [("x", x), ("y", y)] {
+            let path = rows.source().name();
+            notes.extend(talk.notes(path, rows.notes()));
+            let size = memory::shown(4 * (rows.rows() * rows.cols()) as u64);
+            let what =
+                format!("the rows of {name}, {size}, stay in their files and are read in passes");
+            notes.extend(talk.notes(path, &[what]));
+        }
+        notes.extend(talk.notes(self.pairs, &pairs.notes));
+        let model = passes::fit(self.settings, (x, y), &pairs.rows, self.seed, stages)?;
+        Ok((model, notes))
+    }
+}
+
 fn summarise(model: &BridgedModel, out: &mut dyn Write) -> Result<()> {
     let settings = model.settings();
     for (name, side, spec) in [("x", model.x(), &settings.x), ("y", model.y(), &settings.y)] {
-        let rows = plural(side.len(), "row");
+        let rows = plural(side.total(), "row");
         let (columns, clusters) = (count(side.cols()), plural(side.k(), "cluster"));
         let method = spec.cluster.name();
         writeln!(out, "{name}  {rows} × {columns}, {clusters} by {method}")?;

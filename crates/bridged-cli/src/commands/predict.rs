@@ -2,19 +2,25 @@
 
 use crate::options::{self, usage};
 use crate::outputs;
+use crate::passes::PassFlags;
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, plural};
-use crate::progress::{Talk, WRITE};
+use crate::progress::{Stages, Talk, WRITE};
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{Carried, TableOut, before_ours};
 use anyhow::{Result, anyhow};
 use bridged::offset::Offset;
 use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side, Status};
-use bridged_io::{Column, ColumnData, DoubleRows, Layout};
-use bridged_math::Matrix;
+use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, StoredRows};
+use bridged_math::cancel::Context;
+use bridged_math::{Matrix, Rows, Stage};
 use serde_json::json;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -63,6 +69,8 @@ pub struct Args {
     values: bool,
     #[command(flatten)]
     out: TableOut,
+    #[command(flatten)]
+    passes: PassFlags,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -89,50 +97,34 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         missing: args.read.missing(),
         read: args.read.options()?,
     };
-    let mut pool = stages.time("read rows", || pools::read_pool(&source, columns, &[]))?;
-    let mut notes = talk.notes(source.name(), &pool.notes);
-    if let Some(why) = pools::wrong_side(&model, direction, &pool) {
-        let meant = if args.reverse { "leave out --reverse" } else { "say --reverse" };
-        notes.extend(talk.notes(source.name(), &[format!("{why}; did you mean to {meant}?")]));
-    }
     let ask = Ask {
         min_confidence: args.min_confidence,
         level: args.level,
         unfamiliar: args.unfamiliar.unwrap_or(Ask::default().unfamiliar),
     };
-    let prediction = stages.time("predict", || {
-        let prediction = model.predict_asked(direction, pool.rows.view(), ask);
-        prediction.map_err(|error| match error {
-            Error::NoProbabilities { .. } => {
-                usage(format!("--min-confidence: {error} (fit --bridge posterior)"))
-            }
-            error => anyhow!(error).context(format!("`{}`", source.name().display())),
-        })
-    })?;
     let neighbours = args.nearest.min(model.to(direction).len());
     if neighbours < args.nearest && !talk.quiet {
-        printer::say(&format!("note: --nearest {neighbours}: the pool has no more rows"));
+        printer::say(&format!("note: --nearest {neighbours}: the model has no more rows"));
     }
-    let nearest = stages.time("nearest", || match neighbours {
-        0 => Ok(Vec::new()),
-        n => model.retrieve(direction, pool.rows.view(), prediction.values.view(), n),
-    })?;
-
-    let mut columns = explain(&prediction, args.level.is_some());
-    columns.extend(nearest_columns(model.to(direction), &nearest, neighbours));
-    let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
-    let summary = Summary::of(&answered, &prediction);
-    if layout == Layout::Array {
-        columns.clear();
-    }
-    let values = value_column(model.to(direction).offset(), prediction.values, answered);
-    columns.extend(with_values.then(|| Column::new("value", values)));
-    if layout != Layout::Array {
-        let mut input = vec![pool.take_ids()];
-        input.append(&mut pool.carried);
-        columns = before_ours(input, columns, talk);
-    }
-    stages.time(WRITE, || args.out.write(&args.output, columns))?;
+    let task = Task { args, model: &model, direction, ask, neighbours, layout, with_values, talk };
+    let stored = match args.passes.may_be_large(&[&source]) {
+        true => {
+            Some(stages.time("read rows", || source.stored(&columns.read, columns.select(&[])))?)
+        }
+        false => None,
+    };
+    let streams = bridged_io::format_of(&args.output)?.writes_pieces();
+    let (summary, notes) = match stored.filter(|rows| streams && args.passes.is_large(rows)) {
+        Some(rows) => task.stream(&rows, &stages)?,
+        None => {
+            let pool = stages.time("read rows", || pools::read_pool(&source, columns, &[]))?;
+            let mut notes = talk.notes(source.name(), &pool.notes);
+            notes.extend(task.wrong_side(source.name(), &pool));
+            let (columns, summary) = task.answer(pool, source.name(), &stages)?;
+            stages.time(WRITE, || args.out.write(&args.output, columns))?;
+            (summary, notes)
+        }
+    };
 
     let mut out = printer::out();
     if args.json {
@@ -159,6 +151,135 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
+/// What is predicted how.
+struct Task<'a> {
+    args: &'a Args,
+    model: &'a BridgedModel,
+    direction: Direction,
+    ask: Ask,
+    neighbours: usize,
+    layout: Layout,
+    with_values: bool,
+    talk: &'a Talk,
+}
+
+impl Task<'_> {
+    /// Why rows seem to belong to the other side, if they do.
+    fn wrong_side(&self, path: &Path, pool: &Pool) -> Vec<String> {
+        let Some(why) = pools::wrong_side(self.model, self.direction, pool) else {
+            return Vec::new();
+        };
+        let meant = if self.args.reverse { "leave out --reverse" } else { "say --reverse" };
+        self.talk.notes(path, &[format!("{why}; did you mean to {meant}?")])
+    }
+
+    /// The columns of the output for some rows.
+    fn answer(
+        &self,
+        mut pool: Pool,
+        path: &Path,
+        stages: &Stages,
+    ) -> Result<(Vec<Column>, Summary)> {
+        let (model, direction, args) = (self.model, self.direction, self.args);
+        let prediction = stages.time("predict", || {
+            let prediction = model.predict_asked(direction, pool.rows.view(), self.ask);
+            prediction.map_err(|error| match error {
+                Error::NoProbabilities { .. } => {
+                    usage(format!("--min-confidence: {error} (fit --bridge posterior)"))
+                }
+                error => anyhow!(error).context(format!("`{}`", path.display())),
+            })
+        })?;
+        let nearest = stages.time("nearest", || match self.neighbours {
+            0 => Ok(Vec::new()),
+            n => model.retrieve(direction, pool.rows.view(), prediction.values.view(), n),
+        })?;
+        let mut columns = explain(&prediction, args.level.is_some());
+        columns.extend(nearest_columns(model.to(direction), &nearest, self.neighbours));
+        let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
+        let summary = Summary::of(&answered, &prediction);
+        if self.layout == Layout::Array {
+            columns.clear();
+        }
+        let values = value_column(model.to(direction).offset(), prediction.values, answered);
+        columns.extend(self.with_values.then(|| Column::new("value", values)));
+        if self.layout != Layout::Array {
+            let mut input = vec![pool.take_ids()];
+            input.append(&mut pool.carried);
+            columns = before_ours(input, columns, self.talk);
+        }
+        Ok((columns, summary))
+    }
+
+    /// Predicts rows that stay in their files, some at a time: while some are predicted, the next are read and the
+    /// ones before are written.
+    fn stream(&self, rows: &StoredRows, stages: &Stages) -> Result<(Summary, Vec<String>)> {
+        let path = rows.source().name();
+        stages.time("read ids", || rows.check_ids())?;
+        let mut notes = self.talk.notes(path, rows.notes());
+        let (mut summary, mut sides) = (Summary::default(), Vec::new());
+        let quiet = self.talk.quietly();
+        let (context, writes) = (Context::current(), AtomicBool::new(true));
+        let (send, pieces) = mpsc::sync_channel(1);
+        let (predicted, written) = thread::scope(|scope| {
+            let predict = || -> Result<()> {
+                let stage = Stage::begin(stages, "rows", Some(rows.rows() as u64))?;
+                rows.for_each_pool(BATCH, |first, pool| {
+                    if first == 0 {
+                        sides = self.wrong_side(path, &pool);
+                    }
+                    let done = (first + pool.rows.rows()) as u64;
+                    let talk = if first == 0 { self.talk } else { &quiet };
+                    let (columns, of_pool) = Task { talk, ..*self }.answer(pool, path, stages)?;
+                    summary.add(of_pool);
+                    stage.step(done)?;
+                    send.send(Piece::Columns(columns)).map_err(|_| {
+                        writes.store(false, Ordering::Relaxed);
+                        anyhow!("the output could not be written")
+                    })
+                })?;
+                // Without this the rows have ended too early, and nothing is written.
+                _ = send.send(Piece::End);
+                Ok(())
+            };
+            let worker = scope.spawn(move || context.enter(predict));
+            let written = self.args.out.write_pieces(&self.args.output, Pieces(pieces));
+            let predicted = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (predicted, written)
+        });
+        match predicted {
+            Err(error) if writes.load(Ordering::Relaxed) => return Err(error),
+            _ => written?,
+        }
+        notes.extend(sides);
+        Ok((summary, notes))
+    }
+}
+
+/// The rows that are predicted at a time.
+const BATCH: usize = 1 << 15;
+
+/// What comes from whoever predicts to whoever writes.
+enum Piece {
+    Columns(Vec<Column>),
+    End,
+}
+
+/// The columns piece by piece; an error where they break off.
+struct Pieces(mpsc::Receiver<Piece>);
+
+impl Iterator for Pieces {
+    type Item = io::Result<Vec<Column>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.recv() {
+            Ok(Piece::Columns(columns)) => Some(Ok(columns)),
+            Ok(Piece::End) => None,
+            Err(_) => Some(Err(io::Error::other("the rows break off"))),
+        }
+    }
+}
+
 /// The predicted vectors in the units of the data: in 64 bits where 32 would not tell them apart.
 fn value_column(offset: &Offset, values: Matrix, valid: Vec<bool>) -> ColumnData {
     if offset.is_none() {
@@ -169,6 +290,7 @@ fn value_column(offset: &Offset, values: Matrix, valid: Vec<bool>) -> ColumnData
     ColumnData::DoubleVector { values: values.expect("one number per entry"), valid }
 }
 
+#[derive(Default)]
 struct Summary {
     rows: usize,
     answered: usize,
@@ -182,6 +304,12 @@ impl Summary {
             *status.entry(why.status.name()).or_insert(0) += 1;
         }
         Self { rows: answered.len(), answered: answered.iter().filter(|a| **a).count(), status }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.answered += other.answered;
+        other.status.into_iter().for_each(|(why, n)| *self.status.entry(why).or_insert(0) += n);
     }
 }
 

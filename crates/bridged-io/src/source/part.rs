@@ -6,6 +6,7 @@ use crate::error::TableError;
 use crate::format::Format;
 use crate::{Input, ReadOptions};
 use bridged_math::memory::shown as shown_size;
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
@@ -65,6 +66,18 @@ impl Stamp {
             return Some(format!("it had {before} and has {now}"));
         }
         (self != later).then(|| "it was written again".to_owned())
+    }
+}
+
+/// The tag of its server, or when it was last written, in seconds since 1970.
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = self.modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        match (&self.tag, since) {
+            (Some(tag), _) => f.write_str(tag),
+            (None, Some(since)) => write!(f, "{}.{:09}", since.as_secs(), since.subsec_nanos()),
+            (None, None) => Ok(()),
+        }
     }
 }
 

@@ -21,10 +21,11 @@ use crate::source::{Source, SourceError, Stack, Surveyed, read_ahead};
 use crate::table::Table;
 use bridged::columns::Missing;
 use bridged::offset::Offset;
+use bridged::{PartAt, RowsAt};
 use bridged_math::rows::{Rows, RowsError, Visit};
 use bridged_math::{Matrix, MatrixRef};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The bytes of a piece that a pass hands out.
 const PIECE: usize = 8 << 20;
@@ -98,6 +99,19 @@ impl StoredRows {
     /// What to know about how it is read, each in a sentence.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Where the rows are, with what tells whether they have changed, for a model to remember.
+    pub fn rows_at(&self) -> RowsAt {
+        let parts =
+            self.source.parts().iter().zip(&self.surveyed.rows).map(|(part, &rows)| PartAt {
+                name: absolute(part.name()),
+                rows: rows as u64,
+                bytes: part.stamp().size,
+                stamp: part.stamp().to_string(),
+            });
+        let parts: Vec<PartAt> = parts.collect();
+        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts }
     }
 
     /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.
@@ -306,6 +320,16 @@ impl Rows for StoredRows {
 
     fn in_memory(&self) -> Option<MatrixRef<'_>> {
         None
+    }
+}
+
+/// The path from the root, so that a model finds it from any folder; an address as it is.
+fn absolute(name: &Path) -> String {
+    let text = name.to_string_lossy();
+    match crate::source::is_url(&text) {
+        true => text.into_owned(),
+        false => std::path::absolute(name)
+            .map_or_else(|_| text.into_owned(), |path| path.to_string_lossy().into_owned()),
     }
 }
 
