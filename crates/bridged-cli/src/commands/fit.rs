@@ -79,23 +79,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         pairs_y: args.pairs_y.as_deref(),
         ..args.read.options()?
     };
-    let common = Columns { missing: args.read.missing(), read, ..Columns::default() };
+    let missing = args.read.missing();
     let (x, y, pairs) = stages.time("read", || -> Result<_> {
-        let x_columns = Columns {
-            id: args.x_id.as_deref(),
-            vector: args.x_vector.as_deref(),
-            columns: &args.columns.x_columns,
-            exclude: &args.columns.x_exclude,
-            ..common
-        };
+        let x_columns = Columns { missing, read, ..args.columns.x(&args.x_id, &args.x_vector) };
         let x = pools::read_pool(&args.x, x_columns, &["x".to_string()])?;
-        let y_columns = Columns {
-            id: args.y_id.as_deref(),
-            vector: args.y_vector.as_deref(),
-            columns: &args.columns.y_columns,
-            exclude: &args.columns.y_exclude,
-            ..common
-        };
+        let y_columns = Columns { missing, read, ..args.columns.y(&args.y_id, &args.y_vector) };
         let y = pools::read_pool(&args.y, y_columns, &["y".to_string()])?;
         let (x_named, y_named) =
             (Named { pool: &x, path: &args.x }, Named { pool: &y, path: &args.y });
