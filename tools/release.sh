@@ -26,7 +26,9 @@ cargo build --locked --profile dist --target "$target" -p bridged-cli
 built="${CARGO_TARGET_DIR:-target}/$target/dist"
 case "$target" in *windows*) binary="$built/bridged.exe" ;; *) binary="$built/bridged" ;; esac
 
-for path in "$root" "$cargo_home" "$HOME"; do
+# The folder of the build may be elsewhere, and so may the compiler.
+made="$(cd "$built" && pwd)"
+for path in "$root" "$cargo_home" "$sysroot" "${made%/"$target"/dist}" "$HOME"; do
     # A short home such as / or /root is searched with what follows it in a build.
     case "$path" in / | /root) path="$path/." ;; esac
     if grep -qaF -- "$path" "$binary"; then

@@ -75,6 +75,14 @@ Examples:
   bridged man > bridged.1
   bridged man pages";
 
+/// `bridged encode`.
+#[cfg(feature = "encode")]
+pub const ENCODE: &str = "\
+Examples:
+  bridged encode list
+  bridged encode text names.parquet --column name --encoder tfidf -o words.parquet
+  bridged encode dna barcodes.fasta --encoder kmer -o barcodes.parquet";
+
 /// `bridged encode images`.
 #[cfg(feature = "encode")]
 pub const ENCODE_IMAGES: &str = "\
@@ -98,6 +106,13 @@ Examples:
 pub const ENCODE_LIST: &str = "\
 Examples:
   bridged encode list";
+
+/// `bridged lab`.
+#[cfg(feature = "lab")]
+pub const LAB: &str = "\
+Examples:
+  bridged lab run study.toml
+  bridged lab report results/study -o report.html";
 
 /// `bridged lab run`.
 #[cfg(feature = "lab")]
@@ -126,6 +141,13 @@ pub const LAB_TUNE: &str = "\
 Examples:
   bridged lab tune study.toml --draws 1 -o tuned.toml
   bridged lab tune study.toml --methods knn,ridge --draws 2 -o few.toml";
+
+/// `bridged lab curate`.
+#[cfg(feature = "lab")]
+pub const CURATE: &str = "\
+Examples:
+  bridged lab curate overlap texts.parquet --words red,blue --rows-per-group 5 -o overlap.parquet
+  bridged lab curate encoders texts.parquet -o more.parquet";
 
 /// `bridged lab curate bioscan`.
 #[cfg(feature = "lab")]

@@ -61,14 +61,14 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
     #[cfg(feature = "encode")]
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::ENCODE)]
     Encode(commands::encode::Verb),
     /// Cluster one table on its own
     #[command(after_help = examples::CLUSTER)]
     Cluster(commands::cluster::Args),
     /// Study methods on paired data: make data sets, run studies, search parameters
     #[cfg(feature = "lab")]
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::LAB)]
     Lab(commands::lab::Verb),
     /// List every clustering, bridge, baseline, encoder, metric and format by name
     #[command(after_help = examples::LIST)]

@@ -1,6 +1,7 @@
 //! The flags that say how tables are read, shared by the verbs that read rows.
 
 use crate::options::usage;
+use crate::pools::Columns;
 use anyhow::Result;
 use bridged_io::{Missing, ReadOptions};
 
@@ -76,4 +77,26 @@ pub struct SideColumnFlags {
     /// Numeric columns of y to leave out
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Columns")]
     pub y_exclude: Vec<String>,
+}
+
+impl SideColumnFlags {
+    /// The columns of x, as far as they were named.
+    pub fn x<'a>(&'a self, id: &'a Option<String>, vector: &'a Option<String>) -> Columns<'a> {
+        named(id, vector, &self.x_columns, &self.x_exclude)
+    }
+
+    /// The columns of y.
+    pub fn y<'a>(&'a self, id: &'a Option<String>, vector: &'a Option<String>) -> Columns<'a> {
+        named(id, vector, &self.y_columns, &self.y_exclude)
+    }
+}
+
+fn named<'a>(
+    id: &'a Option<String>,
+    vector: &'a Option<String>,
+    columns: &'a [String],
+    exclude: &'a [String],
+) -> Columns<'a> {
+    let (id, vector) = (id.as_deref(), vector.as_deref());
+    Columns { id, vector, columns, exclude, ..Columns::default() }
 }

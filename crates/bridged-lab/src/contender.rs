@@ -7,7 +7,7 @@ use crate::{Experiment, LabError};
 use bridged::bridge::BridgeSpec;
 use bridged::cluster::{ClusterSpec, Entry};
 use bridged::settings::{Keys, overlay};
-use bridged::{BridgedClustering, Count, KeepRows, Members, Preset, Refine, RefineKind};
+use bridged::{BridgedClustering, Count, KeepRows, Members, Method, Preset, Refine, RefineKind};
 use bridged_baselines::BaselineSpec;
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +111,14 @@ impl Contender {
                 Members::Ladder => Some(self.clone()),
                 Members::One => None,
             },
+        }
+    }
+
+    /// The method itself.
+    pub fn method(&self) -> &dyn Method {
+        match self {
+            Self::Baseline(spec) => spec,
+            Self::Bridged(spec) => spec,
         }
     }
 

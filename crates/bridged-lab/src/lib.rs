@@ -31,6 +31,7 @@ pub mod protocol;
 pub mod record;
 pub mod report;
 pub mod results;
+mod room;
 pub mod runner;
 pub mod spaces;
 pub mod stats;

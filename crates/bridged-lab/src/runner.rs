@@ -9,6 +9,7 @@ use crate::contender::Contender;
 use crate::memory::{peak_of, start_counting};
 use crate::progress::Progress;
 use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_names};
+use crate::room::Room;
 use crate::tune::Tuned;
 use crate::{Dataset, Draw, Experiment, LabError, Spaces, StudyCell, Truth};
 use bridged::metrics::{
@@ -107,6 +108,7 @@ impl<'a> Runner<'a> {
         let jobs = self.jobs(log);
         let total: usize = jobs.iter().map(|j| j.missing.len()).sum();
         let progress = Progress::begin(watch, "runs", total)?;
+        let room = Room::now();
         let next = AtomicUsize::new(0);
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -115,7 +117,7 @@ impl<'a> Runner<'a> {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
                     let pool = pool.expect("a thread can be started");
                     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let done = pool.install(|| self.carry_out(job, log, &progress));
+                        let done = pool.install(|| self.carry_out(job, log, &room, &progress));
                         if let Err(error) = done {
                             progress.stop();
                             failure.lock().expect("only stores").get_or_insert(error);
@@ -154,7 +156,13 @@ impl<'a> Runner<'a> {
         self.study.protocol.draw(self.data, &self.groups, cell, self.seed(cell, run))
     }
 
-    fn carry_out(&self, job: &Job, log: &RunLog, progress: &Progress<'_>) -> Result<(), LabError> {
+    fn carry_out(
+        &self,
+        job: &Job,
+        log: &RunLog,
+        room: &Room,
+        progress: &Progress<'_>,
+    ) -> Result<(), LabError> {
         let draw = self.draw(job.cell, job.run)?;
         for &m in &job.missing {
             let (name, tuning) = &self.contenders[m];
@@ -168,6 +176,8 @@ impl<'a> Runner<'a> {
                     Outcome::Failed(format!("{name} needs the number of clusters, which is hidden"))
                 }
                 Some(told) => {
+                    let needs = told.method().memory(draw.problem().size());
+                    let _place = room.enter(needs, progress)?;
                     match self.score(&told, job.cell, &draw, seed.child(name), progress) {
                         Ok(scores) => Outcome::Scores(Box::new(scores)),
                         Err(MethodError::Cancelled(cancelled)) => return Err(cancelled.into()),

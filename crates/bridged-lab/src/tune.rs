@@ -10,6 +10,7 @@
 //! out. Ties go to the setting that is listed first.
 
 use crate::progress::Progress;
+use crate::room::Room;
 use crate::{Dataset, Draw, Experiment, LabError, StudyCell};
 use bridged::files::Kind;
 use bridged::metrics::mse;
@@ -166,14 +167,19 @@ pub fn search(
     let jobs: Vec<(usize, usize)> =
         (0..settings.len()).flat_map(|s| (0..draws.len()).map(move |d| (s, d))).collect();
     let progress = Progress::begin(watch, method.name(), jobs.len())?;
-    let scores: Vec<Result<f64, MethodError>> = jobs
-        .par_iter()
-        .map(carry(|&(s, d): &(usize, usize)| {
-            let score = score(&settings[s], &draws[d], seed.nth(d), &progress);
-            progress.one_more()?;
-            score
-        }))
-        .collect();
+    let job = |&(s, d): &(usize, usize)| {
+        let score = score(&settings[s], &draws[d], seed.nth(d), &progress);
+        progress.one_more()?;
+        score
+    };
+    // A fit that waits for memory would keep a thread of the pool that another may need, so as many as
+    // fit go at once.
+    let needs = |&(s, d): &(usize, usize)| settings[s].memory(draws[d].problem().size());
+    let at_once = Room::now().side_by_side(jobs.iter().map(needs).max().unwrap_or(0));
+    let mut scores: Vec<Result<f64, MethodError>> = Vec::with_capacity(jobs.len());
+    for some in jobs.chunks(at_once) {
+        scores.par_extend(some.par_iter().map(carry(job)));
+    }
 
     let mut means = vec![Some(0.0); settings.len()];
     let mut first_failure = None;

@@ -60,25 +60,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let (x_source, y_source) = (pools::find(&args.x)?, pools::find(&args.y)?);
     let (x, y) = stages.time("read rows", || -> Result<_> {
         let (missing, read) = (args.read.missing(), args.read.options()?);
-        let columns = Columns {
-            id: args.x_id.as_deref(),
-            vector: args.x_vector.as_deref(),
-            columns: &args.columns.x_columns,
-            exclude: &args.columns.x_exclude,
-            fitted: Some(model.x().fitted()),
-            missing,
-            read,
-        };
+        let fitted = Some(model.x().fitted());
+        let named = args.columns.x(&args.x_id, &args.x_vector);
+        let columns = Columns { fitted, missing, read, ..named };
         let x = pools::read_pool(&x_source, columns, &["x".to_string()])?;
-        let columns = Columns {
-            id: args.y_id.as_deref(),
-            vector: args.y_vector.as_deref(),
-            columns: &args.columns.y_columns,
-            exclude: &args.columns.y_exclude,
-            fitted: Some(model.y().fitted()),
-            missing,
-            read,
-        };
+        let fitted = Some(model.y().fitted());
+        let named = args.columns.y(&args.y_id, &args.y_vector);
+        let columns = Columns { fitted, missing, read, ..named };
         let y = pools::read_pool(&y_source, columns, &["y".to_string()])?;
         Ok((x, y))
     })?;

@@ -87,21 +87,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         pairs_y: args.pairs_y.as_deref(),
         ..args.read.options()?
     };
-    let common = Columns { missing: args.read.missing(), read, ..Columns::default() };
-    let x_columns = Columns {
-        id: args.x_id.as_deref(),
-        vector: args.x_vector.as_deref(),
-        columns: &args.columns.x_columns,
-        exclude: &args.columns.x_exclude,
-        ..common
-    };
-    let y_columns = Columns {
-        id: args.y_id.as_deref(),
-        vector: args.y_vector.as_deref(),
-        columns: &args.columns.y_columns,
-        exclude: &args.columns.y_exclude,
-        ..common
-    };
+    let missing = args.read.missing();
+    let x_columns = Columns { missing, read, ..args.columns.x(&args.x_id, &args.x_vector) };
+    let y_columns = Columns { missing, read, ..args.columns.y(&args.y_id, &args.y_vector) };
     let task = Task {
         settings: &settings,
         x: Given { source: &x_source, columns: x_columns, likely: &["x".to_string()] },

@@ -19,7 +19,7 @@ static ALLOCATOR: Counting = Counting;
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
     /// Make a data set of the paper from its public files and vectors of any encoder
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::CURATE)]
     Curate(Box<curate::Source>),
     /// Carry out a study, or go on with it
     #[command(after_help = examples::LAB_RUN)]
