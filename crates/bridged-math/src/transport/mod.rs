@@ -25,6 +25,7 @@
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
 //! (Newton's method for the prices).
 
+pub mod large;
 mod offers;
 mod pass;
 mod paths;
@@ -33,7 +34,7 @@ mod surplus;
 #[cfg(test)]
 mod tests;
 
-use pass::Choice;
+pub use pass::Choice;
 use std::fmt;
 
 /// How many rows each column takes at least and at most.

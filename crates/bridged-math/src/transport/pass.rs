@@ -6,9 +6,11 @@ use crate::simd::{Kernel, LANES, Lanes, dispatch};
 
 /// The column that a row takes, and how much more its next best column costs. The margin is rounded down, so
 /// that leaving out rows of a larger margin leaves out none of a smaller one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Choice {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// The column.
     pub label: u32,
+    /// How much more the next best column costs, or a lower bound of it.
     pub margin: f32,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn assign(
 }
 
 /// The cheapest column in double precision, and by how much, rounded down.
-fn exact(costs: &[f32], prices: &[f64]) -> Choice {
+pub(super) fn exact(costs: &[f32], prices: &[f64]) -> Choice {
     let (mut label, mut least, mut next) = (0, f64::INFINITY, f64::INFINITY);
     for (j, (&c, p)) in costs.iter().zip(prices).enumerate() {
         let v = f64::from(c) + p;
@@ -181,7 +183,7 @@ pub(super) struct Least {
     /// The next value, infinite if there is but one.
     pub next: f32,
     /// NaN if a cost is not finite, otherwise zero.
-    check: f32,
+    pub check: f32,
 }
 
 /// PricesF32 precision decides most rows at several times the speed; the others are told apart by
@@ -206,7 +208,7 @@ impl PricesF32 {
 
     /// The margin, rounded down, if it is beyond all rounding. A sum near the least has a cost
     /// below |least| + |price|, and is off by a few units in its last place, 2⁻²⁴ of that.
-    fn certain_margin(&self, quick: &Least) -> Option<f32> {
+    pub fn certain_margin(&self, quick: &Least) -> Option<f32> {
         let doubt = (quick.least.abs() + 2.0 * self.largest) * f32::powi(2.0, -20);
         let margin = quick.next - quick.least - doubt;
         (margin > doubt).then_some(margin * (1.0 - 1e-6))
