@@ -80,7 +80,7 @@ impl Capacity {
     }
 
     /// Bounds for a sample of `part` of `n` rows that the scaled sizes satisfy.
-    fn scaled(&self, part: usize, n: usize) -> Self {
+    pub fn scaled(&self, part: usize, n: usize) -> Self {
         let of = |b: u32| u64::from(b) * part as u64;
         Self {
             lower: self.lower.iter().map(|&l| (of(l) / n as u64) as u32).collect(),

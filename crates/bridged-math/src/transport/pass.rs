@@ -1,7 +1,7 @@
 //! The pass over all rows: which column is cheapest at the current prices, and by how much.
 
 use super::TransportError;
-use crate::chunks::{map_blocks, map_blocks_mut};
+use crate::chunks::{map_blocks, map_blocks_mut, par_map};
 use crate::simd::{Kernel, LANES, Lanes, dispatch};
 
 /// The column that a row takes, and how much more its next best column costs. The margin is rounded down, so
@@ -70,23 +70,21 @@ pub(super) fn levelling(costs: &[f32], k: usize) -> Vec<f64> {
     (0..k).map(|j| -blocks.iter().map(|sums| sums[j]).sum::<f64>() / n).collect()
 }
 
-/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
-pub(super) fn least_moves(costs: &[f32], rows: &[Choice], k: usize) -> Vec<f64> {
-    let blocks = map_blocks(rows.len(), |range| {
-        let mut least = vec![f32::INFINITY; k * k];
-        for i in range {
-            let (costs, a) = (&costs[i * k..(i + 1) * k], rows[i].label as usize);
-            for (l, c) in least[a * k..(a + 1) * k].iter_mut().zip(costs) {
+/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k); `members` are the rows of each
+/// column.
+pub(super) fn least_moves(costs: &[f32], members: &[Vec<u32>], k: usize) -> Vec<f64> {
+    let of_column = |a: usize| {
+        let mut least = vec![f32::INFINITY; k];
+        for &i in &members[a] {
+            let costs = &costs[i as usize * k..(i as usize + 1) * k];
+            for (l, c) in least.iter_mut().zip(costs) {
                 let cost = c - costs[a];
                 *l = if cost < *l { cost } else { *l };
             }
         }
         least
-    });
-    let least = blocks.into_iter().reduce(|mut least, block| {
-        least.iter_mut().zip(block).for_each(|(l, b)| *l = l.min(b));
-        least
-    });
+    };
+    let least = par_map(k, of_column);
     // A difference may have been rounded up by half a unit in its last place, or to infinity.
     let down = |l: f32| {
         let l = f64::from(l.min(f32::MAX));

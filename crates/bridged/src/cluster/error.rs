@@ -3,6 +3,7 @@
 use crate::settings::BadParameter;
 use bridged_math::Cancelled;
 use bridged_math::memory::TooLarge;
+use bridged_math::rows::RowsError;
 use thiserror::Error;
 
 /// Why a clustering could not be made.
@@ -87,6 +88,9 @@ pub enum ClusterError {
     /// The data does not allow it.
     #[error("{0}")]
     Unfit(String),
+    /// Rows that could not be read.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

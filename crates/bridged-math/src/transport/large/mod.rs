@@ -155,6 +155,17 @@ impl Large {
         Ok(Self { capacity, state, rows, sizes, hits: Vec::new(), reach, every })
     }
 
+    /// Begins with what passes over a sample of the rows have learned.
+    pub fn adopt(
+        rows: usize,
+        capacity: Capacity,
+        mut state: Prices,
+    ) -> Result<Self, TransportError> {
+        state.every = (rows as f64 / HITS).ceil().max(1.0) as usize;
+        state.wrong = None;
+        Self::resume(rows, capacity, state)
+    }
+
     /// What is known so far.
     pub fn state(&self) -> &Prices {
         &self.state
@@ -183,6 +194,19 @@ impl Large {
     /// How many rows are in the wrong place.
     pub fn wrong(&self) -> usize {
         Imbalance::new(&self.capacity, &self.state.prices, &self.sizes).total() as usize
+    }
+
+    /// What the bounds would cost or save at the prices beyond what the sizes do: Σ_j max(l p, u p) − size p.
+    /// The cost of the labels of a pass less this is at most the optimum.
+    pub fn shortfall(&self) -> f64 {
+        let sink = Imbalance::new(&self.capacity, &self.state.prices, &self.sizes).sink;
+        let columns = self.state.prices.iter().map(|p| p - sink).enumerate();
+        columns
+            .map(|(j, p)| {
+                let full = if p > 0.0 { self.capacity.upper[j] } else { self.capacity.lower[j] };
+                (f64::from(full) - f64::from(self.sizes[j])) * p
+            })
+            .sum()
     }
 
     /// Finds prices from nowhere, by the costs (m, k) of a sample of the rows.
