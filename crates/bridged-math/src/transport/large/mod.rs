@@ -39,6 +39,10 @@ use walls::Walls;
 const TILE: usize = 120;
 /// About so many rows near walls are counted in a pass; more are sampled.
 const HITS: f64 = 1_000_000.0;
+/// More rows than one in this many are many to be in the wrong place.
+const MANY: usize = 50;
+/// Parts of one in which gains are counted.
+const UNIT: f64 = 4_294_967_296.0;
 /// Passes that are spent at most on prices for the same centres.
 const PASSES: usize = 16;
 
@@ -64,6 +68,8 @@ pub struct Large {
     state: Prices,
     rows: Vec<Choice>,
     sizes: Vec<u32>,
+    /// What the rows that changed their column in the last pass gained by it, in units of 2⁻³².
+    gained: i128,
     /// Rows near walls in the last pass, within `reach`, one in `every`.
     hits: Vec<u64>,
     reach: f64,
@@ -152,7 +158,7 @@ impl Large {
         let sizes = vec![0; capacity.columns()];
         let (reach, every) = (state.reach, state.every);
         let rows = vec![Choice::default(); rows];
-        Ok(Self { capacity, state, rows, sizes, hits: Vec::new(), reach, every })
+        Ok(Self { capacity, state, rows, sizes, gained: 0, hits: Vec::new(), reach, every })
     }
 
     /// Begins with what passes over a sample of the rows have learned.
@@ -179,6 +185,12 @@ impl Large {
     /// How many rows each column has.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
+    }
+
+    /// By how much the rows that changed their column in the last pass lowered their costs and prices, as
+    /// `own` has them.
+    pub fn gained(&self) -> f64 {
+        self.gained as f64 / UNIT
     }
 
     /// What each row chose.
@@ -269,6 +281,7 @@ impl Large {
         let (choices, sizes, hits) = (&mut self.rows, &mut self.sizes, &mut self.hits);
         sizes.fill(0);
         hits.clear();
+        let mut gained = 0;
         let mut finite = true;
         rows.scan(&mut |first, part| {
             let chosen = &mut choices[first..first + part.rows()];
@@ -279,6 +292,7 @@ impl Large {
                 sizes.iter_mut().zip(block.sizes).for_each(|(s, b)| *s += b);
                 hits.extend(block.hits);
                 finite &= block.finite;
+                gained += block.gained;
             }
             visit(first, part, &choices[first..first + part.rows()]);
             Ok(())
@@ -288,6 +302,7 @@ impl Large {
             return Err(TransportError::NotFinite.into());
         }
         debug_assert_eq!(sizes.len(), k);
+        self.gained = gained;
         let wrong = self.wrong();
         self.look_for(wrong);
         Ok(())
@@ -329,49 +344,81 @@ impl Large {
         columns.map(|(j, (p, s))| moved(&self.capacity, imbalance, j, *p, share * s)).collect()
     }
 
+    /// Better prices for the centres of the last pass, by the costs (m, k) of a sample of the rows. How far
+    /// the sizes are off is known of all rows; the sample only says by which prices so many would move.
+    pub fn reprice(&mut self, costs: &[f32]) -> Result<(), TransportError> {
+        let (n, k) = (self.rows.len(), self.capacity.columns());
+        let m = costs.len() / k;
+        let imbalance = Imbalance::new(&self.capacity, &self.state.prices, &self.sizes);
+        let mut prices = self.state.prices.clone();
+        let mut rows = vec![Choice::default(); m];
+        let mut sizes = pass::assign(costs, &prices, &mut rows)?;
+        let part = m as f64 / n as f64;
+        let wanted: Vec<f64> = (sizes.iter().zip(&imbalance.excess))
+            .map(|(&s, &e)| (f64::from(s) - part * e as f64).max(0.0))
+            .collect();
+        let wanted = apportion(&wanted, m);
+        let capacity = Capacity::new(wanted.clone(), wanted);
+        if Imbalance::new(&capacity, &prices, &sizes).total() as usize > m / 8 {
+            surplus::reduce(costs, &capacity, &mut prices, &rows, m / 64);
+            sizes = pass::assign(costs, &prices, &mut rows)?;
+        }
+        repair::improve(costs, &capacity, &mut prices, &mut rows, sizes, m / 256);
+        self.state.prices = prices;
+        Ok(())
+    }
+
     /// Passes over the same centres until at most `goal` rows are in the wrong place, or no prices are
-    /// found that leave fewer there. A step after which more are is taken back. If the walls lead
-    /// nowhere, the prices are those of a sample of about `room` costs.
+    /// found that leave fewer there. While many are, prices are found on `some` of the rows, later by the
+    /// walls; a step after which more are in the wrong place is taken back.
     pub fn balance(
         &mut self,
         rows: &dyn Rows,
+        some: MatrixRef<'_>,
         centres: &Centres,
-        room: usize,
         goal: usize,
     ) -> Result<(), LargeError> {
         let nothing: &mut Visit<'_> = &mut |_, _, _| ();
         self.pass(rows, centres, None, nothing)?;
+        let n = self.rows.len();
         let mut best = self.sight();
-        let mut sampled = false;
-        let mut step = None;
+        let mut samples = Some(Sample::Roughly);
+        let mut step: Option<(Vec<f64>, Imbalance)> = None;
         let mut share = 1.0;
         for _ in 0..PASSES {
             if best.wrong <= goal {
                 break;
             }
-            if step.is_none() {
+            // The walls of the best prices so far; a pass at others has replaced them.
+            if step.is_none() && self.state.prices == best.prices {
                 step = Some((self.step(&best.imbalance), best.imbalance.clone()));
                 share = 1.0;
             }
-            if share < 0.1 {
-                if sampled {
-                    break;
+            let stuck = share < 0.1;
+            match (samples, &step) {
+                (Some(Sample::Roughly), _) if best.wrong > n / MANY => {
+                    samples = Some(Sample::Exactly);
+                    self.state.prices.clone_from(&best.prices);
+                    self.reprice(&costs_of(some, centres))?;
                 }
-                sampled = true;
-                let n = self.rows.len();
-                let every = n.div_ceil((room / self.capacity.columns()).clamp(1024, n.max(1024)));
-                let some: Vec<usize> = (0..n).step_by(every).collect();
-                let costs = costs_of(rows.select(&some)?.view(), centres);
-                self.estimate(&costs, Sample::Exactly)?;
-            } else if let Some((step, imbalance)) = &step {
-                self.state.prices = self.moved(&best.prices, imbalance, step, share);
+                (Some(Sample::Roughly | Sample::Exactly), _) if stuck => {
+                    samples = None;
+                    self.state.prices.clone_from(&best.prices);
+                    self.estimate(&costs_of(some, centres), Sample::Exactly)?;
+                }
+                (_, Some((step, imbalance))) if !stuck => {
+                    self.state.prices = self.moved(&best.prices, imbalance, step, share);
+                    share *= 0.35;
+                }
+                _ => break,
             }
             self.pass(rows, centres, None, nothing)?;
             let now = self.sight();
             if now.wrong < best.wrong {
-                (best, step) = (now, None);
-            } else {
-                share *= 0.35;
+                if 2 * now.wrong < best.wrong && samples == Some(Sample::Exactly) {
+                    samples = Some(Sample::Roughly);
+                }
+                (best, step, share) = (now, None, 1.0);
             }
         }
         if self.state.prices != best.prices {
@@ -425,6 +472,24 @@ struct Sight {
     wrong: usize,
 }
 
+/// Whole numbers near these, which add up to `sum`: rounded down, and one more where most was lost.
+fn apportion(wanted: &[f64], sum: usize) -> Vec<u32> {
+    let scale = sum as f64 / wanted.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut whole: Vec<u32> = wanted.iter().map(|w| (w * scale) as u32).collect();
+    let lost = |j: usize, whole: &[u32]| wanted[j] * scale - f64::from(whole[j]);
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| lost(b, &whole).total_cmp(&lost(a, &whole)).then(a.cmp(&b)));
+    let mut left = sum.saturating_sub(whole.iter().map(|&w| w as usize).sum());
+    for &j in order.iter().cycle().take(2 * wanted.len()) {
+        if left == 0 {
+            break;
+        }
+        whole[j] += 1;
+        left -= 1;
+    }
+    whole
+}
+
 /// A column whose bounds leave it much room stops at the price of the sink, where it may have any size.
 fn moved(capacity: &Capacity, imbalance: &Imbalance, j: usize, price: f64, step: f64) -> f64 {
     let sink = imbalance.sink;
@@ -438,6 +503,7 @@ struct Block {
     sizes: Vec<u32>,
     hits: Vec<u64>,
     finite: bool,
+    gained: i128,
 }
 
 /// What all blocks of a pass share.
@@ -454,7 +520,7 @@ impl Reader<'_> {
     fn read(&self, first: usize, part: MatrixRef<'_>, chosen: &mut [Choice]) -> Block {
         let k = self.prices.len();
         let mut scores = vec![0.0f32; TILE.min(part.rows()) * k];
-        let mut block = Block { sizes: vec![0; k], hits: Vec::new(), finite: true };
+        let mut block = Block { sizes: vec![0; k], hits: Vec::new(), finite: true, gained: 0 };
         let mut poison = 0.0f32;
         for start in (0..part.rows()).step_by(TILE) {
             let tile = part.slice(start..(start + TILE).min(part.rows()));
@@ -462,10 +528,11 @@ impl Reader<'_> {
             self.centres.scores(tile, scores);
             let rows = scores.chunks_exact_mut(k).zip(&mut chosen[start..]);
             for (i, (costs, choice)) in rows.enumerate() {
+                let before = choice.label as usize;
                 if let Some(own) = self.own {
                     let half = 0.5 * squared_distance(tile.row(i), self.centres.shift());
-                    let cost = &mut costs[choice.label as usize];
-                    *cost += own.rates[choice.label as usize] * (half as f32 + *cost).max(0.0);
+                    let cost = &mut costs[before];
+                    *cost += own.rates[before] * (half as f32 + *cost).max(0.0);
                 }
                 let quick = self.prices_f32.two_least(costs);
                 poison += quick.check;
@@ -474,6 +541,12 @@ impl Reader<'_> {
                     None => exact(costs, self.prices),
                 };
                 block.sizes[choice.label as usize] += 1;
+                if self.own.is_some() && choice.label as usize != before {
+                    let priced = |j: usize| f64::from(costs[j]) + self.prices[j];
+                    // Whole numbers: their sum does not depend on the order.
+                    let gain = priced(before) - priced(choice.label as usize);
+                    block.gained += (gain * UNIT) as i128;
+                }
                 let margin = f64::from(quick.next - quick.least);
                 if margin <= self.reach && (first + start + i).is_multiple_of(self.every) {
                     let to = self.prices_f32.second(costs, quick.first, quick.next);

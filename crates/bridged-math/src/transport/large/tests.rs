@@ -27,7 +27,8 @@ fn assign(rows: &dyn Rows, centres: &Centres, capacity: &Capacity, room: usize) 
     let mut large = Large::new(n, capacity.clone()).unwrap();
     let some: Vec<usize> = (0..n).step_by(n.div_ceil(2000)).collect();
     large.estimate(&costs(rows.select(&some).unwrap().view(), centres), Sample::Roughly).unwrap();
-    large.balance(rows, centres, room, (room / centres.len() / 8).max(4)).unwrap();
+    let some = rows.select(&some).unwrap();
+    large.balance(rows, some.view(), centres, (room / centres.len() / 8).max(4)).unwrap();
     let finish = large.finish(rows, centres, room, 0.0).unwrap();
     (large, finish)
 }

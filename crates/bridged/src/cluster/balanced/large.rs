@@ -17,14 +17,15 @@
 //! Parts and threads change no bit. The state between two iterations is small ([`BalancedState`]), and a run
 //! that goes on from it ends as if it had not been interrupted.
 //!
-//! Against the iteration in memory, [`Descent::Hartigan`](super::Descent) is left out: its correction is
-//! of the order of the clusters' share k / n, and large data have many rows per cluster.
+//! Hartigan's correction ([`Descent`](super::Descent)) is applied as in memory, except that a step which
+//! gains nothing is not taken back: from then on there is none.
 
 mod means;
 #[cfg(test)]
 mod tests;
 
 use super::BalancedKMeans;
+use super::hartigan::{Correction, Step};
 use crate::cluster::assign::AssignRule;
 use crate::cluster::clustering::{inertia_of, unit_rows};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
@@ -33,7 +34,7 @@ use bridged_math::cancel::cancellable;
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::rows::Mapped;
 use bridged_math::transport::Capacity;
-use bridged_math::transport::large::{Large, LargeError, Prices, Sample};
+use bridged_math::transport::large::{Large, LargeError, Own, Prices, Sample as SampleOf};
 use bridged_math::words::plural;
 use bridged_math::{Matrix, MatrixRef, Rows, Seed, Stage, Watch, chunks, memory};
 use means::{Running, Scatter, complete};
@@ -47,6 +48,9 @@ const NUMBERS: usize = 128_000_000;
 const ROOM: usize = 64_000_000;
 /// Iterations are rough while centroids move by more than this part of the variance.
 const ROUGH: f64 = 1e-4;
+/// While rows are corrected for their own weight, the state is saved after so many iterations: the next
+/// goes without the labels before it.
+const SAVE_EVERY: u32 = 8;
 /// The most iterations on a sample.
 const SAMPLE_ITER: u32 = 60;
 
@@ -83,6 +87,8 @@ pub struct BalancedState {
     pub iterations: u32,
     /// Whether the centroids came to rest.
     pub converged: bool,
+    /// How much of Hartigan's correction is applied.
+    correction: Correction,
     /// Whether assignments are exact from here on.
     pub exact: bool,
     /// The point that distances are counted from.
@@ -150,11 +156,13 @@ fn fit_rows(
     };
     let run = Run { spec, rows: seen, capacity, stage: &stage };
     chunks::in_pool(|| {
+        let mut sample = Sample::of(seen, k, seed)?;
         let state = match resume {
             Some(state) => state,
-            None => run.start(seed)?,
+            None => run.start(&sample, seed)?,
         };
-        let (state, large, gap) = run.iterate(state, save)?;
+        sample.all = Matrix::zeros(0, d);
+        let (state, large, gap) = run.iterate(state, sample.some.view(), save)?;
         let BalancedState { centroids, iterations, converged, .. } = state;
         let rule = AssignRule::Nearest { centres: centroids, metric: spec.metric };
         let mut clustering = complete(rows, large.into_labels(), k, rule)?;
@@ -212,6 +220,8 @@ struct Run<'a> {
 /// Iterations over some rows, rough in the sizes.
 struct Descent<'a> {
     rows: &'a dyn Rows,
+    /// A sample of them, to find prices on.
+    some: MatrixRef<'a>,
     shift: &'a [f32],
     metric: Metric,
 }
@@ -221,6 +231,7 @@ struct Iterated {
     next: Matrix,
     /// Σ ‖shift of a centroid‖².
     moved: f64,
+    sums: Running,
 }
 
 impl Descent<'_> {
@@ -228,22 +239,41 @@ impl Descent<'_> {
         Centres::with_shift(centroids.clone(), self.shift.to_vec())
     }
 
-    /// One pass at the prices as they are; afterwards they are better.
-    fn step(&self, large: &mut Large, centroids: &Matrix) -> Result<Iterated, ClusterError> {
+    /// One pass at the prices as they are; afterwards they are better. Where the sums `before` it are
+    /// known, the labels are still those, and rows are corrected for their own weight.
+    fn step(
+        &self,
+        large: &mut Large,
+        centroids: &Matrix,
+        before: Option<&Running>,
+        correction: &mut Correction,
+    ) -> Result<Iterated, ClusterError> {
         let centres = self.centres(centroids);
+        let before = before.filter(|_| correction.is_active());
+        let rates = before.map(|sums| correction.rates(sums.sizes()));
         let mut sums = Running::new(centroids.rows(), centroids.cols());
-        let pass = large.pass(self.rows, &centres, None, &mut |_, part, chosen| {
+        let own = rates.as_deref().map(|rates| Own { rates });
+        let pass = large.pass(self.rows, &centres, own, &mut |_, part, chosen| {
             sums.add(part, chosen);
         });
         pass.map_err(unfit)?;
-        if large.wrong() > self.rows.rows() / 8 {
+        if let Some(before) = before {
+            // What the sum of squares and the prices gained by the rows that moved.
+            let explained = 0.5 * (sums.spread(self.shift) - before.spread(self.shift));
+            let sizes = before.sizes().iter().zip(sums.sizes()).zip(large.prices());
+            let paid: f64 = sizes.map(|((&b, &a), p)| (f64::from(b) - f64::from(a)) * p).sum();
+            if correction.update(large.gained(), explained + paid) == Step::Reject {
+                *correction = Correction::off();
+            }
+        }
+        if large.wrong() > self.rows.rows() / 16 {
             // Means of such sizes lead nowhere.
-            let goal = self.rows.rows() / 16;
-            large.balance(self.rows, &centres, ROOM, goal).map_err(unfit)?;
+            let goal = self.rows.rows() / 32;
+            large.balance(self.rows, self.some, &centres, goal).map_err(unfit)?;
             sums = self.sums(large, centroids)?;
         }
         large.improve();
-        Ok(self.moved(&sums, centroids))
+        Ok(self.moved(sums, centroids))
     }
 
     fn sums(&self, large: &Large, centroids: &Matrix) -> Result<Running, ClusterError> {
@@ -255,10 +285,10 @@ impl Descent<'_> {
         Ok(sums)
     }
 
-    fn moved(&self, sums: &Running, centroids: &Matrix) -> Iterated {
+    fn moved(&self, sums: Running, centroids: &Matrix) -> Iterated {
         let next = on_sphere(sums.means(centroids), self.metric);
         let moved = squared_distance(next.data(), centroids.data());
-        Iterated { next, moved }
+        Iterated { next, moved, sums }
     }
 
     /// The least that labels within the bounds can cost, as the prices show: half the sum of squares, and
@@ -276,37 +306,54 @@ impl Descent<'_> {
     }
 
     /// Prices for centroids that come from nowhere.
-    fn first_prices(
-        &self,
-        large: &mut Large,
-        centroids: &Matrix,
-        sample: MatrixRef<'_>,
-    ) -> Result<(), ClusterError> {
+    fn first_prices(&self, large: &mut Large, centroids: &Matrix) -> Result<(), ClusterError> {
         let k = centroids.rows();
-        let every = sample.rows().div_ceil(8192.max(16 * k));
-        let some = sample.select((0..sample.rows()).step_by(every));
-        let mut costs = vec![0.0f32; some.rows() * k];
+        let mut costs = vec![0.0f32; self.some.rows() * k];
         let centres = self.centres(centroids);
         chunks::for_each_part_mut(&mut costs, k, |range, out| {
-            centres.scores(some.view().slice(range), out);
+            centres.scores(self.some.slice(range), out);
         });
-        large.estimate(&costs, Sample::Roughly).map_err(|e| unfit(LargeError::Transport(e)))
+        large.estimate(&costs, SampleOf::Roughly).map_err(|e| unfit(LargeError::Transport(e)))
+    }
+}
+
+/// Rows of a sample.
+struct Sample {
+    all: Matrix,
+    /// Fewer of them, to find prices on.
+    some: Matrix,
+}
+
+impl Sample {
+    /// The same for the same seed.
+    fn of(rows: &dyn Rows, k: usize, seed: Seed) -> Result<Self, ClusterError> {
+        let n = rows.rows();
+        let mut numbers =
+            index::sample(&mut seed.child("large").rng(), n, sample_len(n, k)).into_vec();
+        numbers.sort_unstable();
+        let all = rows.select(&numbers)?;
+        let every = all.rows().div_ceil(8192.max(16 * k));
+        let some = all.view().select((0..all.rows()).step_by(every));
+        Ok(Self { all, some })
     }
 }
 
 impl Run<'_> {
     /// The best of several runs on a sample.
-    fn start(&self, seed: Seed) -> Result<BalancedState, ClusterError> {
+    fn start(&self, sample: &Sample, seed: Seed) -> Result<BalancedState, ClusterError> {
         let (n, k) = (self.rows.rows(), self.spec.k);
-        let len = sample_len(n, k);
-        let mut numbers = index::sample(&mut seed.child("large").rng(), n, len).into_vec();
-        numbers.sort_unstable();
-        let sample = self.rows.select(&numbers)?;
+        let Sample { all: sample, some } = sample;
+        let len = sample.rows();
         let shift: Vec<f32> = sample.view().mean_row().into_iter().map(|v| v as f32).collect();
         let scatter = Scatter::of(self.rows, &shift)?;
         let of_sample = Scatter::of(&sample.view(), &shift)?;
         let least = self.spec.tol.max(ROUGH) * of_sample.own / sample.data().len() as f64;
-        let descent = Descent { rows: &sample.view(), shift: &shift, metric: self.spec.metric };
+        let descent = Descent {
+            rows: &sample.view(),
+            some: some.view(),
+            shift: &shift,
+            metric: self.spec.metric,
+        };
         let mut best: Option<(f64, Matrix, Prices)> = None;
         for restart in 0..self.spec.init.useful_restarts(self.spec.restarts) as usize {
             self.stage.step(0)?;
@@ -315,11 +362,16 @@ impl Run<'_> {
             let mut centroids = on_sphere(first, self.spec.metric);
             let capacity = self.capacity.scaled(len, n);
             let mut large = Large::new(len, capacity).map_err(infeasible)?;
-            descent.first_prices(&mut large, &centroids, sample.view())?;
+            descent.first_prices(&mut large, &centroids)?;
             // A start that is given is a start for all rows.
             let most = if given { 0 } else { SAMPLE_ITER };
+            let mut correction = self.correction();
+            let mut before = None;
             for _ in 0..most {
-                let Iterated { next, moved } = descent.step(&mut large, &centroids)?;
+                let step =
+                    descent.step(&mut large, &centroids, before.as_ref(), &mut correction)?;
+                let Iterated { next, moved, sums } = step;
+                before = Some(sums);
                 centroids = next;
                 self.stage.step(0)?;
                 if moved <= least {
@@ -338,16 +390,26 @@ impl Run<'_> {
             prices: large.state().clone(),
             iterations: 0,
             converged: false,
+            correction: self.correction(),
             exact: false,
             shift,
             scatter: (scatter.around, scatter.own),
         })
     }
 
+    /// Directions have another sum of squares.
+    fn correction(&self) -> Correction {
+        match (self.spec.descent, self.spec.metric) {
+            (super::Descent::Hartigan, Metric::Euclidean) => Correction::default(),
+            _ => Correction::off(),
+        }
+    }
+
     /// Iterates over all rows to the end. Returns also the relative gap of the labels.
     fn iterate(
         &self,
         mut state: BalancedState,
+        some: MatrixRef<'_>,
         save: &mut SaveState<'_>,
     ) -> Result<(BalancedState, Large, f64), ClusterError> {
         let n = self.rows.rows();
@@ -356,13 +418,19 @@ impl Run<'_> {
         let variance = state.scatter.1 / (n as f64 * self.rows.cols() as f64);
         let (least, rough) = (self.spec.tol * variance, self.spec.tol.max(ROUGH) * variance);
         let shift = state.shift.clone();
-        let descent = Descent { rows: self.rows, shift: &shift, metric: self.spec.metric };
+        let metric = self.spec.metric;
+        let descent = Descent { rows: self.rows, some, shift: &shift, metric };
+        // Known between two iterations unless the run may go on from here, which must then be the same.
+        let mut before: Option<Running> = None;
         loop {
             self.stage.step(u64::from(state.iterations))?;
             state.iterations += 1;
             let last = state.converged || state.iterations >= self.spec.max_iter;
             if !last && !state.exact {
-                let Iterated { next, moved } = descent.step(&mut large, &state.centroids)?;
+                let (centroids, correction) = (&state.centroids, &mut state.correction);
+                let step = descent.step(&mut large, centroids, before.as_ref(), correction)?;
+                let Iterated { next, moved, sums } = step;
+                before = Some(sums);
                 state.centroids = next;
                 state.exact = moved <= rough;
                 // Rough sizes that rest are not the end if it is to be the very end.
@@ -370,7 +438,7 @@ impl Run<'_> {
             } else {
                 let gap = self.assign_exactly(&descent, &mut large, &state)?;
                 let sums = descent.sums(&large, &state.centroids)?;
-                let Iterated { next, moved } = descent.moved(&sums, &state.centroids);
+                let Iterated { next, moved, sums } = descent.moved(sums, &state.centroids);
                 state.converged |= moved <= least;
                 if last || moved == 0.0 {
                     let cost = (state.scatter.0 - sums.spread(&shift)).max(0.0);
@@ -380,8 +448,11 @@ impl Run<'_> {
                 }
                 state.centroids = next;
             }
-            state.prices = large.state().clone();
-            save(&state)?;
+            if !state.correction.is_active() || state.iterations.is_multiple_of(SAVE_EVERY) {
+                before = None;
+                state.prices = large.state().clone();
+                save(&state)?;
+            }
         }
     }
 
@@ -395,7 +466,7 @@ impl Run<'_> {
         let centres = descent.centres(&state.centroids);
         let n = self.rows.rows();
         let most = (ROOM / self.spec.k).min(n);
-        large.balance(self.rows, &centres, ROOM, most / 32).map_err(unfit)?;
+        large.balance(self.rows, descent.some, &centres, most / 32).map_err(unfit)?;
         let sums = descent.sums(large, &state.centroids)?;
         let cost = (state.scatter.0 - sums.spread(&state.shift)).max(0.0);
         let enough = (1e-9 * 0.5 * cost).max(1e-15 * state.scatter.1);

@@ -51,6 +51,11 @@ impl Running {
         self.blocks.par_iter_mut().enumerate().for_each(carry(add));
     }
 
+    /// How many rows each cluster has.
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
     /// The mean of each cluster; one without rows stays where it is.
     pub fn means(&self, before: &Matrix) -> Matrix {
         let mut means = before.clone();

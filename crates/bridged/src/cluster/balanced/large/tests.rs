@@ -69,11 +69,11 @@ fn labels_are_the_optimum_for_the_centroids_that_came_to_rest() {
 
 #[test]
 fn the_sum_of_squares_is_that_of_the_iteration_in_memory() {
-    for (seed, spread) in [(3, 6.0), (4, 14.0)] {
-        let x = blobs(30_000, 12, 20, spread, seed);
-        let spec = BalancedKMeans { restarts: 5, ..spec(16) };
+    for (seed, spread) in [(3, 12.0), (4, 24.0)] {
+        let x = blobs(40_000, 12, 20, spread, seed);
+        let spec = BalancedKMeans { restarts: 1, ..spec(50) };
         let passes = by_passes(&spec, &x.view());
-        check(&x, &passes, 1_875..=1_875);
+        check(&x, &passes, 800..=800);
         let memory = spec.fit(x.view(), Seed(1), &Silent).unwrap();
         let (ours, theirs) = (passes.clustering.inertia, memory.inertia);
         assert!(ours <= theirs * 1.01, "{ours} {theirs}");
@@ -111,15 +111,15 @@ fn one_cluster_as_many_as_rows_duplicates_and_equal_rows() {
 #[test]
 fn a_run_that_was_stopped_goes_on_to_the_same_end() {
     let x = blobs(40_000, 5, 9, 8.0, 8);
-    let spec = BalancedKMeans { max_iter: 9, tol: 0.0, ..spec(9) };
+    let spec = BalancedKMeans { max_iter: 22, tol: 0.0, ..spec(9) };
     let mut states = Vec::new();
     let keep = &mut |state: &BalancedState| {
         states.push(serde_json::to_string(state).unwrap());
         Ok(())
     };
     let whole = spec.fit_rows(&x.view(), Seed(1), &Silent, None, keep).unwrap();
-    assert_eq!(states.len(), 8);
-    for state in [&states[0], &states[4], &states[7]] {
+    assert!(states.len() >= 2);
+    for state in [&states[0], &states[states.len() / 2], &states[states.len() - 1]] {
         let state = Some(serde_json::from_str(state).unwrap());
         let rows = InParts::new(x.view(), 7_000);
         let fit = spec.fit_rows(&rows, Seed(1), &Silent, state, &mut |_| Ok(())).unwrap();
