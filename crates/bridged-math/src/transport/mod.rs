@@ -25,6 +25,7 @@
 //! Aronov 1998 (least-squares assignment and power diagrams); Kitagawa, Mérigot & Thibert 2019
 //! (Newton's method for the prices).
 
+pub mod large;
 mod offers;
 mod pass;
 mod paths;
@@ -33,7 +34,7 @@ mod surplus;
 #[cfg(test)]
 mod tests;
 
-use pass::Choice;
+pub use pass::Choice;
 use std::fmt;
 
 /// How many rows each column takes at least and at most.
@@ -79,7 +80,7 @@ impl Capacity {
     }
 
     /// Bounds for a sample of `part` of `n` rows that the scaled sizes satisfy.
-    fn scaled(&self, part: usize, n: usize) -> Self {
+    pub fn scaled(&self, part: usize, n: usize) -> Self {
         let of = |b: u32| u64::from(b) * part as u64;
         Self {
             lower: self.lower.iter().map(|&l| (of(l) / n as u64) as u32).collect(),

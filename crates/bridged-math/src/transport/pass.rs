@@ -1,14 +1,16 @@
 //! The pass over all rows: which column is cheapest at the current prices, and by how much.
 
 use super::TransportError;
-use crate::chunks::{map_blocks, map_blocks_mut};
+use crate::chunks::{map_blocks, map_blocks_mut, par_map};
 use crate::simd::{Kernel, LANES, Lanes, dispatch};
 
 /// The column that a row takes, and how much more its next best column costs. The margin is rounded down, so
 /// that leaving out rows of a larger margin leaves out none of a smaller one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Choice {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// The column.
     pub label: u32,
+    /// How much more the next best column costs, or a lower bound of it.
     pub margin: f32,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn assign(
 }
 
 /// The cheapest column in double precision, and by how much, rounded down.
-fn exact(costs: &[f32], prices: &[f64]) -> Choice {
+pub(super) fn exact(costs: &[f32], prices: &[f64]) -> Choice {
     let (mut label, mut least, mut next) = (0, f64::INFINITY, f64::INFINITY);
     for (j, (&c, p)) in costs.iter().zip(prices).enumerate() {
         let v = f64::from(c) + p;
@@ -68,23 +70,21 @@ pub(super) fn levelling(costs: &[f32], k: usize) -> Vec<f64> {
     (0..k).map(|j| -blocks.iter().map(|sums| sums[j]).sum::<f64>() / n).collect()
 }
 
-/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k).
-pub(super) fn least_moves(costs: &[f32], rows: &[Choice], k: usize) -> Vec<f64> {
-    let blocks = map_blocks(rows.len(), |range| {
-        let mut least = vec![f32::INFINITY; k * k];
-        for i in range {
-            let (costs, a) = (&costs[i * k..(i + 1) * k], rows[i].label as usize);
-            for (l, c) in least[a * k..(a + 1) * k].iter_mut().zip(costs) {
+/// A lower bound of c(i, b) − c(i, a) over the rows i of column a, (k, k); `members` are the rows of each
+/// column.
+pub(super) fn least_moves(costs: &[f32], members: &[Vec<u32>], k: usize) -> Vec<f64> {
+    let of_column = |a: usize| {
+        let mut least = vec![f32::INFINITY; k];
+        for &i in &members[a] {
+            let costs = &costs[i as usize * k..(i as usize + 1) * k];
+            for (l, c) in least.iter_mut().zip(costs) {
                 let cost = c - costs[a];
                 *l = if cost < *l { cost } else { *l };
             }
         }
         least
-    });
-    let least = blocks.into_iter().reduce(|mut least, block| {
-        least.iter_mut().zip(block).for_each(|(l, b)| *l = l.min(b));
-        least
-    });
+    };
+    let least = par_map(k, of_column);
     // A difference may have been rounded up by half a unit in its last place, or to infinity.
     let down = |l: f32| {
         let l = f64::from(l.min(f32::MAX));
@@ -181,7 +181,7 @@ pub(super) struct Least {
     /// The next value, infinite if there is but one.
     pub next: f32,
     /// NaN if a cost is not finite, otherwise zero.
-    check: f32,
+    pub check: f32,
 }
 
 /// PricesF32 precision decides most rows at several times the speed; the others are told apart by
@@ -206,7 +206,7 @@ impl PricesF32 {
 
     /// The margin, rounded down, if it is beyond all rounding. A sum near the least has a cost
     /// below |least| + |price|, and is off by a few units in its last place, 2⁻²⁴ of that.
-    fn certain_margin(&self, quick: &Least) -> Option<f32> {
+    pub fn certain_margin(&self, quick: &Least) -> Option<f32> {
         let doubt = (quick.least.abs() + 2.0 * self.largest) * f32::powi(2.0, -20);
         let margin = quick.next - quick.least - doubt;
         (margin > doubt).then_some(margin * (1.0 - 1e-6))

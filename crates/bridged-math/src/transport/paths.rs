@@ -122,9 +122,9 @@ impl<'a> Network<'a> {
         // Rows that are far from every other column are looked at only when paths get that long.
         let reach = quantile(rows, (32 * todo + 64 * k).min(n / 8) as f64 / n as f64);
         let start = prices[..k].to_vec();
-        let least = least_moves(costs, rows, k);
         let mut members = vec![Vec::new(); k];
         rows.iter().zip(0u32..).for_each(|(row, i)| members[row.label as usize].push(i));
+        let least = least_moves(costs, &members, k);
         let mut network = Self {
             costs,
             capacity,

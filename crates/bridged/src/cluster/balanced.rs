@@ -20,6 +20,7 @@
 //! Bradley, Bennett & Demiriz 2000 (constrained k-means); Malinen & Fränti 2014 (balanced k-means).
 
 mod hartigan;
+pub(crate) mod large;
 mod lloyd;
 
 use super::assign::AssignRule;

@@ -92,8 +92,8 @@ pub enum ClusterError {
     Rows(#[from] RowsError),
     /// An algorithm that needs all rows in memory, and rows that are not.
     #[error(
-        "this clustering needs all rows in memory, {} in all, and {} are free; kmeans, balanced, minibatch and \
-         gmm read rows in passes, and --sample N clusters N rows and assigns the others",
+        "this clustering needs all rows in memory, {} in all, and {} are free; kmeans, balanced and \
+         minibatch read rows in passes, and --sample N clusters N rows and assigns the others",
         memory::shown(*needs),
         memory::shown(*free)
     )]

@@ -37,6 +37,7 @@ mod weighted;
 
 pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
+pub use balanced::large::{BalancedFit, BalancedState, SaveState};
 pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{

@@ -25,8 +25,10 @@
 //! Hartigan & Wong 1979; Telgarsky & Vattani 2010 (Hartigan's method: k-means clustering without
 //! Voronoi).
 
+use serde::{Deserialize, Serialize};
+
 /// How much of the correction is applied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Correction {
     share: f64,
 }
@@ -55,6 +57,20 @@ impl Correction {
         self.share > 0.0
     }
 
+    /// The part of half its squared distance that a row's own cluster costs more, for each cluster.
+    pub fn rates(&self, sizes: &[u32]) -> Vec<f32> {
+        let of_size = |&n: &u32| match f64::from(n) {
+            n if n > 1.0 => (self.share * 2.0 * n / (n * n - 1.0)) as f32,
+            _ => 0.0, // A row that is its own centroid.
+        };
+        sizes.iter().map(of_size).collect()
+    }
+
+    /// None of it from here on.
+    pub fn off() -> Self {
+        Self { share: 0.0 }
+    }
+
     /// Makes the own cluster of every row cost more; returns what it cost before.
     /// Half of `squares` is the part of half a squared distance that the costs (n, k) leave out.
     pub fn apply(
@@ -65,11 +81,7 @@ impl Correction {
         squares: &[f64],
     ) -> Vec<f32> {
         let k = sizes.len();
-        let of_size = |&n: &u32| match f64::from(n) {
-            n if n > 1.0 => (self.share * 2.0 * n / (n * n - 1.0)) as f32,
-            _ => 0.0, // A row that is its own centroid.
-        };
-        let rates: Vec<f32> = sizes.iter().map(of_size).collect();
+        let rates = self.rates(sizes);
         let rows = costs.chunks_exact_mut(k).zip(labels).zip(squares);
         rows.map(|((costs, &label), square)| {
             let own = &mut costs[label as usize];
