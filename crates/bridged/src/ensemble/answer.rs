@@ -106,8 +106,9 @@ impl Oriented<'_> {
                 }
                 if let Some(paired) = &paired {
                     let seen = Seen::new(band.view(), &self.from_cuts, &members, radius);
+                    let apart = seen.apart(paired);
                     for (kernel, coefficients) in &regressions {
-                        let near = seen.kernels(*kernel, paired);
+                        let near = seen.kernels(*kernel, paired, &apart);
                         add((&near, paired.len()), coefficients, &mut sums);
                     }
                 }

@@ -3,24 +3,29 @@
 //! ```text
 //! clusters   K(x, x') = mean over all cuts of cos(p(·|x), p(·|x'))
 //! wide       K(x, x') = exp(−‖x − x'‖² / 2 r²)             r the root mean square radius of the pool
+//! close      the same, fitted closely: λ = 0.03
 //! local      K(x, x') = exp(−‖x − x'‖² / 2 · 0.3 r²)
 //! a = (K + λ I)⁻¹ Y,   λ = 0.3
 //! ```
 //!
 //! `clusters` knows the shape of the pool: rows are alike if they fall into the same clusters at every level.
 //! `clusters` and `wide` learn smoothed outputs, Y_s = mean over all cuts of Σ_j p(j|y_s) (m_j − ȳ): what is
-//! common to the outputs around y_s. `local` learns the outputs themselves, and leads where pairs are many.
+//! common to the outputs around y_s. `close` and `local` learn the outputs themselves: `close` leads where tables have
+//! few columns that depend on each other smoothly, `local` where pairs are many.
 
 use super::partition::Cut;
 use bridged_math::distance::squared_distance;
 use bridged_math::linalg::{
     Accum, View, cholesky, invert_lower, par_product, product, solve_cholesky,
 };
+use bridged_math::simd::{exp, vectorize_wide};
 use bridged_math::{MatrixRef, chunks};
 use serde::{Deserialize, Serialize};
 
 /// λ, in pairs at the same place.
 const RIDGE: f64 = 0.3;
+/// λ of a regression that follows the pairs closely.
+const CLOSE: f64 = 0.03;
 
 /// How alike two rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,22 +34,29 @@ pub(crate) enum Kernel {
     Clusters,
     Wide,
     Local,
+    Close,
 }
 
 impl Kernel {
-    pub const ALL: [Self; 3] = [Self::Clusters, Self::Wide, Self::Local];
+    pub const ALL: [Self; 4] = [Self::Clusters, Self::Wide, Self::Local, Self::Close];
 
     pub fn about(self) -> &'static str {
         match self {
             Self::Clusters => "rows in the same clusters",
             Self::Wide => "wide neighbourhood",
             Self::Local => "near neighbourhood",
+            Self::Close => "wide neighbourhood, fitted closely",
         }
     }
 
     /// Whether it learns outputs that were smoothed over the output pool.
     pub fn smooths(self) -> bool {
-        self != Self::Local
+        matches!(self, Self::Clusters | Self::Wide)
+    }
+
+    /// λ.
+    pub fn ridge(self) -> f64 {
+        if self == Self::Close { CLOSE } else { RIDGE }
     }
 
     /// ‖x − x'‖² / 2 of this many squared radii.
@@ -92,19 +104,43 @@ impl<'a> Seen<'a> {
         self.rows.rows()
     }
 
-    /// exp(−‖x − x'‖² / 2 · `width` r²).
-    fn gaussian(&self, width: f64, a: usize, other: &Seen<'_>, b: usize) -> f64 {
-        if self.radius <= 0.0 {
-            return 1.0;
-        }
-        let squared = squared_distance(self.rows.row(a), other.rows.row(b));
-        (-squared / (2.0 * width * self.radius)).exp()
+    /// How far every row of these is from every row of those.
+    pub fn apart(&self, other: &Seen<'_>) -> Apart {
+        let m = other.len();
+        let blocks = chunks::map_blocks(self.len(), |range| {
+            let row = |a: usize| {
+                (0..m).map(move |b| squared_distance(self.rows.row(a), other.rows.row(b)))
+            };
+            range.flat_map(row).collect::<Vec<f64>>()
+        });
+        Apart { squared: blocks.concat(), radius: self.radius }
     }
 
-    /// K of every row of these with every row of those.
-    pub fn kernels(&self, kernel: Kernel, other: &Seen<'_>) -> Vec<f64> {
+    /// The same among each other.
+    pub fn apart_from_each_other(&self) -> Apart {
+        let n = self.len();
+        let blocks = chunks::map_blocks(n, |range| {
+            let row = |a: usize| {
+                (0..a).map(move |b| squared_distance(self.rows.row(a), self.rows.row(b)))
+            };
+            range.flat_map(row).collect::<Vec<f64>>()
+        });
+        let mut squared = vec![0.0; n * n];
+        let mut below = blocks.concat().into_iter();
+        for a in 0..n {
+            for b in 0..a {
+                let value = below.next().expect("a distance for each two rows");
+                squared[a * n + b] = value;
+                squared[b * n + a] = value;
+            }
+        }
+        Apart { squared, radius: self.radius }
+    }
+
+    /// K of every row of these with every row of those, which are so far apart.
+    pub fn kernels(&self, kernel: Kernel, other: &Seen<'_>, apart: &Apart) -> Vec<f64> {
         if kernel != Kernel::Clusters {
-            return self.gaussians(kernel.width(), other);
+            return apart.gaussians(kernel.width());
         }
         let (n, m) = (self.len(), other.len());
         let mut out = vec![0.0; n * m];
@@ -113,15 +149,28 @@ impl<'a> Seen<'a> {
         out.iter_mut().for_each(|k| *k /= self.cuts);
         out
     }
+}
 
-    /// A Gaussian kernel of so many squared radii, of every row of these with every row of those.
-    pub fn gaussians(&self, width: f64, other: &Seen<'_>) -> Vec<f64> {
-        let m = other.len();
-        let blocks = chunks::map_blocks(self.len(), |range| {
-            let row = |a: usize| (0..m).map(move |b| self.gaussian(width, a, other, b));
-            range.flat_map(row).collect::<Vec<f64>>()
-        });
-        blocks.concat()
+/// How far rows are apart, which all Gaussian kernels share.
+pub(super) struct Apart {
+    squared: Vec<f64>,
+    /// r².
+    radius: f64,
+}
+
+impl Apart {
+    /// exp(−‖x − x'‖² / 2 · `width` r²).
+    pub fn gaussians(&self, width: f64) -> Vec<f64> {
+        if self.radius <= 0.0 {
+            return vec![1.0; self.squared.len()];
+        }
+        let factor = -1.0 / (2.0 * width * self.radius);
+        let mut out = self.squared.clone();
+        vectorize_wide(
+            #[inline(always)]
+            || out.iter_mut().for_each(|s| *s = exp(factor * *s)),
+        );
+        out
     }
 }
 
@@ -132,9 +181,9 @@ pub(super) struct Ridge {
 }
 
 impl Ridge {
-    /// Of K (n, n).
-    pub fn new(mut gram: Vec<f64>, n: usize) -> Self {
-        (0..n).for_each(|i| gram[i * n + i] += RIDGE);
+    /// Of K (n, n) and λ.
+    pub fn new(mut gram: Vec<f64>, n: usize, ridge: f64) -> Self {
+        (0..n).for_each(|i| gram[i * n + i] += ridge);
         let factor = cholesky(&gram, n).expect("a kernel plus a positive ridge");
         Self { factor, n }
     }
@@ -185,17 +234,32 @@ mod tests {
     fn what_a_fold_is_told_is_what_a_regression_without_it_says() {
         let x = Matrix::from_fn(7, 2, |i, c| ((i * 5 + c * 3) % 7) as f32);
         let seen = Seen::new(x.view(), &[], &[], 4.0);
-        let (gram, y) = (seen.kernels(Kernel::Wide, &seen), [1.0, -2.0, 0.5, 3.0, 1.5, -1.0, 2.0]);
-        let ridge = Ridge::new(gram.clone(), 7);
+        let gram = seen.kernels(Kernel::Wide, &seen, &seen.apart_from_each_other());
+        let y = [1.0, -2.0, 0.5, 3.0, 1.5, -1.0, 2.0];
+        let ridge = Ridge::new(gram.clone(), 7, RIDGE);
         let missed = ridge.left_out(&ridge.solve(y.to_vec()), &[vec![1, 4]]);
         let rest = [0, 2, 3, 5, 6];
         let cells = rest.iter().flat_map(|a| rest.iter().map(move |b| a * 7 + b));
         let part = cells.map(|at| gram[at]).collect();
-        let solved = Ridge::new(part, 5).solve(rest.iter().map(|&s| y[s]).collect());
+        let solved = Ridge::new(part, 5, RIDGE).solve(rest.iter().map(|&s| y[s]).collect());
         for s in [1, 4] {
             let told: f64 = rest.iter().zip(&solved).map(|(t, a)| gram[s * 7 + t] * a).sum();
             assert!((y[s] - told - missed[s]).abs() < 1e-12);
         }
         assert_eq!(missed[0], 0.0);
+    }
+
+    #[test]
+    fn rows_are_as_far_from_each_other_as_from_the_same_rows() {
+        let x = Matrix::from_fn(5, 3, |i, c| ((i * 7 + c * 2) % 5) as f32);
+        let seen = Seen::new(x.view(), &[], &[], 2.0);
+        let (own, those) = (seen.apart_from_each_other(), seen.apart(&seen));
+        assert_eq!(own.squared, those.squared);
+        let near = own.gaussians(0.3);
+        for (k, squared) in near.iter().zip(&own.squared) {
+            assert!((k - (-squared / 1.2f64).exp()).abs() < 1e-12);
+        }
+        let flat = Seen::new(x.view(), &[], &[], 0.0).apart(&seen).gaussians(0.3);
+        assert!(flat.iter().all(|k| *k == 1.0), "a pool without a radius is one place");
     }
 }

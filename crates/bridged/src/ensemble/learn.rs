@@ -2,14 +2,15 @@
 
 use super::chain::{self, Sweeps, Task};
 use super::geometry::Directions;
-use super::kernel::{Kernel, Ridge, Seen};
+use super::kernel::{Apart, Kernel, Ridge, Seen};
 use super::matching::{By, Candidates, Matching, soften, standardise};
 use super::nodes::{Nodes, landmark_of, unit};
 use super::partition::{Cut, Partition, is_balanced};
 use super::partnerless::partnerless;
 use super::rotation::{self, Linked, rotation};
+use super::stack::{self, Products};
 use super::walk::{WALKS, surprise};
-use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack, stack};
+use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack};
 use crate::Error;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
 use crate::settings::{BridgedClustering, RefineKind};
@@ -143,12 +144,7 @@ impl Ensemble {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<(Self, [OnPairs; 2]), Error> {
-        // By rows, so that the order of the pairs does not matter.
-        let mut order: Vec<usize> = (0..pairs.len()).collect();
-        order.sort_by_key(|&s| (pairs[s], s));
-        if order.len() > MOST_PAIRS {
-            order = (0..MOST_PAIRS).map(|at| order[at * order.len() / MOST_PAIRS]).collect();
-        }
+        let order = learned_from(pairs);
         let folds = folds(&order.iter().map(|&s| pairs[s].0).collect::<Vec<u32>>());
         let levels = Levels::of(x.pool, y.pool)?;
         let wanted = levels.beside([x, y].map(|side| (side.side.k(), is_balanced(side.spec))));
@@ -184,6 +180,16 @@ impl Ensemble {
         let told = [told(&data_x, of_forward), told(&data_y, of_reverse)];
         Ok((Self { x: of_x, y: of_y, forward, reverse }, told))
     }
+}
+
+/// The pairs that are learned from: by their rows, so that the order of the pairs does not matter.
+pub(super) fn learned_from(pairs: &[(u32, u32)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    order.sort_by_key(|&s| (pairs[s], s));
+    if order.len() > MOST_PAIRS {
+        order = (0..MOST_PAIRS).map(|at| order[at * order.len() / MOST_PAIRS]).collect();
+    }
+    order
 }
 
 /// Prior weights that give the first members, those of the clusters that somebody asked for, [`TOLD`] of the whole.
@@ -421,8 +427,13 @@ impl Direction<'_, '_> {
         let (bridges, regressions) = chunks::join(
             || chunks::par_map(linked.len(), |at| self.bridge(linked[at].0, linked[at].1, seed)),
             || {
+                if kernels.is_empty() {
+                    return Vec::new();
+                }
                 let smoothed = self.to.smoothed();
-                chunks::par_map(kernels.len(), |at| self.regression(kernels[at], &smoothed))
+                let apart = self.from.seen.apart_from_each_other();
+                let tried = |at: usize| self.regression(kernels[at], &smoothed, &apart);
+                chunks::par_map(kernels.len(), tried)
             },
         );
         let matchings = self.matchings(&bridges);
@@ -445,10 +456,11 @@ impl Direction<'_, '_> {
             .chain(regressions.iter().map(|r| r.said.as_slice()))
             .chain(matchings.iter().map(|m| m.said.as_slice()))
             .collect();
-        let told = self.told(&said, &prior);
-        let weights = match self.folds.is_empty() {
-            true => prior,
-            false => stack::weights(&said, &self.to.outputs, self.pairs(), &prior),
+        let products = self.products(&said);
+        let told = self.told(&said, &products, &prior);
+        let weights = match Products::sum(products.iter()) {
+            None => prior,
+            Some(all) => stack::weights(&all, &prior),
         };
         let mut weights = weights.into_iter();
         let mut weight = || weights.next().expect("a weight for each member");
@@ -468,18 +480,13 @@ impl Direction<'_, '_> {
 
     /// What the members say of every pair together, with weights that have not seen the pair either: those that
     /// the other folds give.
-    fn told(&self, said: &[&[f64]], prior: &[f64]) -> Vec<f64> {
+    fn told(&self, said: &[&[f64]], products: &[Products], prior: &[f64]) -> Vec<f64> {
         let cols = self.to.cols;
         let mut told = vec![0.0; self.to.outputs.len()];
         let of_folds = chunks::par_map(self.folds.len(), |f| {
-            let fold = &self.folds[f];
-            let rest: Vec<usize> = (0..self.pairs()).filter(|s| !fold.contains(s)).collect();
-            let rows = |all: &[f64]| -> Vec<f64> {
-                rest.iter().flat_map(|s| &all[s * cols..(s + 1) * cols]).copied().collect()
-            };
-            let part: Vec<Vec<f64>> = said.iter().map(|m| rows(m)).collect();
-            let part: Vec<&[f64]> = part.iter().map(Vec::as_slice).collect();
-            stack::weights(&part, &rows(&self.to.outputs), rest.len(), prior)
+            let others = products.iter().enumerate().filter(|(other, _)| *other != f);
+            let rest = Products::sum(others.map(|(_, p)| p));
+            rest.map_or_else(|| prior.to_vec(), |rest| stack::weights(&rest, prior))
         });
         for (fold, weights) in self.folds.iter().zip(&of_folds) {
             for at in fold.iter().flat_map(|s| s * cols..(s + 1) * cols) {
@@ -487,6 +494,19 @@ impl Direction<'_, '_> {
             }
         }
         told
+    }
+
+    /// The inner products of what the members say of each fold.
+    fn products(&self, said: &[&[f64]]) -> Vec<Products> {
+        let cols = self.to.cols;
+        chunks::par_map(self.folds.len(), |f| {
+            let fold = &self.folds[f];
+            let rows = |all: &[f64]| -> Vec<f64> {
+                fold.iter().flat_map(|s| &all[s * cols..(s + 1) * cols]).copied().collect()
+            };
+            let part: Vec<Vec<f64>> = said.iter().map(|m| rows(m)).collect();
+            Products::new(&part, &rows(&self.to.outputs), fold.len())
+        })
     }
 
     /// Links one cut to its partner.
@@ -641,10 +661,11 @@ impl Direction<'_, '_> {
     }
 
     /// Kernel ridge regression of the outputs.
-    fn regression(&self, kernel: Kernel, smoothed: &[f64]) -> Tried<Regression> {
+    fn regression(&self, kernel: Kernel, smoothed: &[f64], apart: &Apart) -> Tried<Regression> {
         let (pairs, cols) = (self.pairs(), self.to.cols);
         let targets = if kernel.smooths() { smoothed } else { &self.to.outputs };
-        let ridge = Ridge::new(self.from.seen.kernels(kernel, &self.from.seen), pairs);
+        let gram = self.from.seen.kernels(kernel, &self.from.seen, apart);
+        let ridge = Ridge::new(gram, pairs, kernel.ridge());
         let solved = ridge.solve(targets.to_vec());
         let missed = ridge.left_out(&solved, self.folds);
         let said = targets.iter().zip(&missed).map(|(t, m)| t - m).collect();

@@ -10,7 +10,7 @@
 //! Both pools are cut at several levels of detail, k = √n · {½, 1, 2}, by balanced and by plain k-means.
 //! Every pair of cuts up to √n is linked by what the pairs say with the [`geometry`] of both pools as a prior; the one
 //! that is read also by the pairs alone. A [`rotation`] of one pool onto the other carries the links to single
-//! rows, [`walk`]s on the graph of each pool carry the pairs to rows far from them, and three kernel regressions
+//! rows, [`walk`]s on the graph of each pool carry the pairs to rows far from them, and four kernel regressions
 //! on the pairs take over as pairs become many.
 //! How much each member counts is learned by [`stack`]ing what they say of pairs that were left out; with few
 //! pairs it is the prior, which prefers coarse cuts. No single number of clusters has to be right.
@@ -28,6 +28,7 @@
 //! | `partnerless.rs` | clusters whose partner is missing |
 //! | `learn.rs` | all of this, from two sides and their pairs |
 //! | `answer.rs` | values for rows |
+//! | `looks.rs` | how the rows of one pool look on the other side, where it is known and where not |
 //! | `rank.rs` | the real rows of the other pool that belong to a row best |
 //!
 //! The clustering that a person reads, the model's own sides, is one of the cuts.
@@ -37,6 +38,7 @@ mod chain;
 mod geometry;
 mod kernel;
 mod learn;
+mod looks;
 mod matching;
 mod nodes;
 mod partition;

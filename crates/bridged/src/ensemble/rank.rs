@@ -5,16 +5,20 @@
 //! score(x, y) = z(Σ_m log Σ_ij p_m(i|x) P_m(j|i) p_m(j|y) / ρ_j)                          the links
 //!             + (½ + P/600) [z(K_c(x, S) (K_c + λ I)⁻¹ L_c(S, y)) + P/(P + 20) z(the same, near)]  through P pairs
 //!             + 3/2 z(⟨u W, v⟩) − ¾ Σ_walks z(‖u(x) − u(y)‖)                              rotation and walks
+//!             − 3 P/(P + 300) z(E ‖x − X(y)‖²)                                            how y looks from the other side
 //! ```
 //!
 //! z brings the scores of a row to mean 0 and deviation 1 over the pool. `near` is the local kernel on the input side and
 //! one of a third of its width on the output side, so that rows like the outputs of pairs come first, not rows
 //! between them. The more pairs there are, the more
 //! those near a row tell. Pools of more than 20,000 rows are not ranked so: their rows come by distance to the
-//! predicted value.
+//! predicted value. A row of a pair is as likely under the links as its partner lies in the clusters of x, and looks as
+//! its partner does ([`looks`](super::looks)).
 
 use super::answer::{BAND, Oriented, full};
 use super::kernel::{Kernel, Ridge, Seen};
+use super::learn::learned_from;
+use super::looks::{Looks, unexplained};
 use super::matching::{By, Candidates, standardise};
 use crate::Error;
 use crate::model::{BridgedModel, Direction};
@@ -49,11 +53,13 @@ pub(crate) struct Ranker {
     through: Vec<(Kernel, Vec<f64>)>,
     /// The rows as matchings see them.
     candidates: Option<Candidates>,
+    /// How they look on the input side.
+    looks: Option<Looks>,
 }
 
 impl Ranker {
-    /// Of the scaled rows of the output pool.
-    pub fn new(oriented: &Oriented<'_>, scaled: MatrixRef<'_>) -> Self {
+    /// Of the scaled rows of the output pool, which look so on the input side.
+    pub fn new(oriented: &Oriented<'_>, scaled: MatrixRef<'_>, looks: Option<Looks>) -> Self {
         let rows = scaled.rows();
         let mut cuts: Vec<usize> = oriented.stack.bridges.iter().map(|m| m.partition).collect();
         cuts.dedup();
@@ -73,19 +79,20 @@ impl Ranker {
         let outputs = of.seen(side, &oriented.to_cuts);
         let inputs = oriented.from.1.seen(oriented.from.0, &oriented.from_cuts);
         let pairs = of.paired.rows();
+        let (among, apart) = (inputs.apart_from_each_other(), outputs.apart(&seen));
         let through = [Kernel::Clusters, Kernel::Local].map(|kernel| {
-            let gram = inputs.kernels(kernel, &inputs);
+            let gram = inputs.kernels(kernel, &inputs, &among);
             let near = match kernel {
-                Kernel::Local => outputs.gaussians(NEAR, &seen),
-                _ => outputs.kernels(kernel, &seen),
+                Kernel::Local => apart.gaussians(NEAR),
+                _ => outputs.kernels(kernel, &seen, &apart),
             };
-            (kernel, Ridge::new(gram, pairs).solve(near))
+            (kernel, Ridge::new(gram, pairs, kernel.ridge()).solve(near))
         });
         let candidates = of
             .nodes
             .as_ref()
             .map(|nodes| Candidates::rows(nodes, nodes.coordinates(&side.origin(), scaled).view()));
-        Self { rows, likely, through: through.into(), candidates }
+        Self { rows, likely, through: through.into(), candidates, looks }
     }
 
     /// The best `n` rows for each scaled row of the input side.
@@ -107,16 +114,21 @@ impl Ranker {
                 };
                 let (kx, ky) = (oriented.from_cuts[c].k(), oriented.to_cuts[c].k());
                 let shares = times(&members[c], kx, &member.links, ky);
-                let together = times(&shares, ky, likely, self.rows);
-                scores.iter_mut().zip(together).for_each(|(s, t)| *s += (t + EPS).ln());
+                let mut together = times(&shares, ky, likely, self.rows);
+                together.iter_mut().for_each(|t| *t = (*t + EPS).ln());
+                if let Some(looks) = &self.looks {
+                    looks.link(c, &members[c], &mut together);
+                }
+                scores.iter_mut().zip(together).for_each(|(s, t)| *s += t);
             }
             scores.chunks_exact_mut(self.rows).for_each(standardise);
             let mut add = |weight: f64, more: &[f64]| {
                 scores.iter_mut().zip(more).for_each(|(s, m)| *s += weight * m);
             };
             let seen = Seen::new(filled.view(), &oriented.from_cuts, &members, radius);
+            let apart = seen.apart(&paired);
             for (kernel, through) in &self.through {
-                let near = seen.kernels(*kernel, &paired);
+                let near = seen.kernels(*kernel, &paired, &apart);
                 let mut along = times(&near, paired.len(), through, self.rows);
                 along.chunks_exact_mut(self.rows).for_each(standardise);
                 add(through_pairs(*kernel, paired.len()), &along);
@@ -130,6 +142,11 @@ impl Ranker {
                     };
                     add(weight, &matcher.scores(&matching.by, seen.view()));
                 }
+            }
+            if let Some(looks) = &self.looks {
+                let mut seen = looks.scores(filled.view());
+                seen.chunks_exact_mut(self.rows).for_each(standardise);
+                add(looks.weight(), &seen);
             }
             let rows = scores.chunks_exact(self.rows).take(band.rows());
             rows.map(|row| best(row, n)).collect::<Vec<_>>()
@@ -150,9 +167,29 @@ impl BridgedModel {
         let Some(oriented) = self.oriented(direction) else { return 0.0 };
         let clusters: usize = oriented.to_cuts.iter().map(|cut| cut.k()).sum();
         let pairs = oriented.to.1.paired.rows();
-        // Likelihoods, kernels through the pairs, directions and ends of walks; then the scores of a few bands.
-        let of_row = 3.0 * clusters as f64 + 4.0 * pairs as f64 + 128.0 + 8.0 * BAND as f64;
+        // Likelihoods, kernels through the pairs, directions and ends of walks; looks, in f32, also while they are
+        // predicted; then the scores of a few bands.
+        let looks = 1.5 * self.from(direction).cols() as f64;
+        let of_row = 3.0 * clusters as f64 + 5.0 * pairs as f64 + looks + 128.0 + 8.0 * BAND as f64;
         8.0 * self.to(direction).len() as f64 * of_row
+    }
+
+    /// How the scaled rows of the output pool look on the input side.
+    fn looks(
+        &self,
+        direction: Direction,
+        oriented: &Oriented<'_>,
+        scaled: MatrixRef<'_>,
+    ) -> Option<Looks> {
+        let (back, row): (_, fn(&(u32, u32)) -> u32) = match direction {
+            Direction::Forward => (Direction::Reverse, |pair| pair.1),
+            Direction::Reverse => (Direction::Forward, |pair| pair.0),
+        };
+        let predicted = self.predict_together(back, scaled)?;
+        let predicted = self.from(direction).scaler.apply(predicted.view());
+        let unexplained = unexplained(self.regressor(back).leave_one_out());
+        let pairs = learned_from(&self.pairs).into_iter().map(|s| row(&self.pairs[s])).collect();
+        Looks::new(oriented, predicted.view(), unexplained, pairs)
     }
 
     /// The best `n` rows of the output pool for each scaled row.
@@ -167,7 +204,8 @@ impl BridgedModel {
         let ranker = &self.rankers[usize::from(direction == Direction::Reverse)];
         let ranker = ranker.get_or_make(|| {
             let rows = to.scaler.apply(to.rows()?.view());
-            Ok(Ranker::new(&oriented, rows.view()))
+            let looks = self.looks(direction, &oriented, rows.view());
+            Ok(Ranker::new(&oriented, rows.view(), looks))
         })?;
         Ok(ranker.rank(&oriented, scaled, n))
     }

@@ -8,27 +8,60 @@
 //! seen them. The prior weighs ν = 6 pairs. What is missing to Σ v = 1 is the mean of the pool, so nothing keeps
 //! the members where none of them is any good (Wolpert 1992, Breiman 1996).
 
+use bridged_math::linalg::{Accum, View, product};
+
 /// ν.
 const PRIOR: f64 = 6.0;
 /// Steps of the projected gradient, accelerated; a dozen weights need far fewer.
 const STEPS: usize = 1000;
 
-/// Weights of members, given their predictions `said` of left-out pairs and the `truth`, all of one length.
-pub(super) fn weights(said: &[&[f64]], truth: &[f64], pairs: usize, prior: &[f64]) -> Vec<f64> {
-    let m = said.len();
-    let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
-    let mut gram = vec![0.0; m * m];
-    for a in 0..m {
-        for b in 0..=a {
-            let value = product(said[a], said[b]);
-            gram[a * m + b] = value;
-            gram[b * m + a] = value;
-        }
+/// Inner products of what members say of some left-out pairs, and of the truth: all that weights depend on.
+#[derive(Clone)]
+pub(super) struct Products {
+    /// ⟨R_a, R_b⟩, (m, m).
+    gram: Vec<f64>,
+    /// ⟨R_a, T⟩.
+    along: Vec<f64>,
+    /// ⟨T, T⟩.
+    square: f64,
+    pairs: usize,
+}
+
+impl Products {
+    /// Of the predictions `said` of so many pairs and the `truth`, all of one length.
+    pub fn new(said: &[Vec<f64>], truth: &[f64], pairs: usize) -> Self {
+        let (m, n) = (said.len(), truth.len());
+        let all: Vec<f64> = said.iter().flatten().chain(truth).copied().collect();
+        let all = View::new(&all, m + 1, n);
+        let mut every = vec![0.0; (m + 1) * (m + 1)];
+        product(all, all.t(), Accum::Replace, &mut every);
+        let gram = (0..m * m).map(|at| every[at / m * (m + 1) + at % m]).collect();
+        let along = (0..m).map(|a| every[a * (m + 1) + m]).collect();
+        Self { gram, along, square: every[m * (m + 1) + m], pairs }
     }
-    let along: Vec<f64> = said.iter().map(|r| product(r, truth)).collect();
-    let square = product(truth, truth);
+
+    /// Those of all pairs of several, which are of other pairs each; `None` of none.
+    pub fn sum<'a>(mut parts: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let mut sum = parts.next()?.clone();
+        for part in parts {
+            let all = |a: &mut Vec<f64>, b: &[f64]| {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            };
+            all(&mut sum.gram, &part.gram);
+            all(&mut sum.along, &part.along);
+            sum.square += part.square;
+            sum.pairs += part.pairs;
+        }
+        Some(sum)
+    }
+}
+
+/// Weights of members.
+pub(super) fn weights(products: &Products, prior: &[f64]) -> Vec<f64> {
+    let Products { gram, along, square, pairs } = products;
+    let m = along.len();
     let errors = (0..m).map(|a| (square - 2.0 * along[a] + gram[a * m + a]).max(0.0));
-    let hold = PRIOR / pairs.max(1) as f64 * errors.sum::<f64>() / m.max(1) as f64;
+    let hold = PRIOR / (*pairs).max(1) as f64 * errors.sum::<f64>() / m.max(1) as f64;
     let trace: f64 = (0..m).map(|a| gram[a * m + a] + hold).sum();
     if trace.is_nan() || trace <= 0.0 {
         return prior.to_vec();
@@ -79,6 +112,28 @@ fn onto_simplex(mut v: Vec<f64>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Weights from predictions of pairs with one output.
+    fn weights(said: &[&[f64]], truth: &[f64], pairs: usize, prior: &[f64]) -> Vec<f64> {
+        let said: Vec<Vec<f64>> = said.iter().map(|r| r.to_vec()).collect();
+        super::weights(&Products::new(&said, truth, pairs), prior)
+    }
+
+    #[test]
+    fn products_of_all_pairs_are_those_of_their_parts() {
+        let said = [vec![1.0, -2.0, 0.5, 3.0], vec![0.0, 1.0, 2.0, -1.0]];
+        let truth = [2.0, 1.0, -1.0, 0.5];
+        let part = |range: std::ops::Range<usize>| {
+            let said: Vec<Vec<f64>> = said.iter().map(|r| r[range.clone()].to_vec()).collect();
+            Products::new(&said, &truth[range.clone()], range.len())
+        };
+        let (whole, parts) = (part(0..4), [part(0..1), part(1..4)]);
+        let sum = Products::sum(parts.iter()).expect("two parts");
+        assert_eq!((sum.gram, sum.along), (whole.gram, whole.along));
+        assert_eq!((sum.square, sum.pairs), (whole.square, 4));
+        assert_eq!((whole.square, part(0..4).along[0]), (6.25, 1.0));
+        assert!(Products::sum(parts[..0].iter()).is_none());
+    }
 
     #[test]
     fn the_member_that_is_right_gets_the_weight_once_there_are_pairs() {
