@@ -38,6 +38,13 @@ else
     echo "the weights of the encoders cannot be fetched: tests that need them are skipped" >&2
 fi
 
+# Rows from a bucket are read from moto's server; without a package index that test says that it is skipped.
+if "$environment/bin/python" -m pip install --quiet --disable-pip-version-check 'moto[s3]>=5.1,<6' 'flask<4' 'flask-cors<7'; then
+    export BRIDGED_MOTO_SERVER="$environment/bin/moto_server"
+else
+    echo "moto cannot be installed: the test that reads from a bucket is skipped" >&2
+fi
+
 cargo test --locked
 
 # The dev profile and the same target directory: little is compiled twice.

@@ -15,8 +15,11 @@ mod lab;
 mod manners;
 mod output;
 mod outputs;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "lab")]
 mod settings;
+mod sources;
 #[cfg(unix)]
 mod stopping;
 mod support;
