@@ -15,6 +15,7 @@ mod lab;
 mod manners;
 mod output;
 mod outputs;
+mod passes;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "lab")]

@@ -30,7 +30,7 @@ use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::cancel::carry;
 use bridged_math::transport::{Capacity, Transport};
-use bridged_math::{Matrix, MatrixRef, Seed, Stage, Watch, chunks};
+use bridged_math::{Matrix, MatrixRef, Rows, Seed, Stage, Watch, chunks};
 use lloyd::{Lloyd, Restart};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,24 @@ impl Clusterer for BalancedKMeans {
 
     fn uses_origin(&self) -> bool {
         self.metric == Metric::Cosine || matches!(self.init, Init::Given(_))
+    }
+
+    fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
+        let small = !large::is_large(rows, cols, self.k);
+        let held = 4 * (rows as u64).saturating_mul(cols as u64);
+        Some(match small {
+            true => held.saturating_add(self.memory(rows, cols)),
+            false => large::memory_by_passes(self, rows, cols),
+        })
+    }
+
+    fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, ClusterError> {
+        large::cluster_rows(self, rows, seed, watch)
     }
 
     fn cluster(

@@ -302,7 +302,7 @@ impl Descent<'_> {
         let pass = large.pass(self.rows, &self.centres(centroids), None, &mut |_, _, _| ());
         pass.map_err(unfit)?;
         let labels: Vec<u32> = large.choices().iter().map(|c| c.label).collect();
-        Ok(0.5 * inertia_of(x, &labels, centroids) - large.shortfall())
+        Ok(0.5 * inertia_of(&x, &labels, centroids)? - large.shortfall())
     }
 
     /// Prices for centroids that come from nowhere.
@@ -358,7 +358,7 @@ impl Run<'_> {
         for restart in 0..self.spec.init.useful_restarts(self.spec.restarts) as usize {
             self.stage.step(0)?;
             let given = matches!(self.spec.init, Init::Given(_));
-            let first = self.spec.init.centroids(sample.view(), k, seed.nth(restart))?;
+            let first = self.spec.init.centroids(&sample.view(), k, seed.nth(restart))?;
             let mut centroids = on_sphere(first, self.spec.metric);
             let capacity = self.capacity.scaled(len, n);
             let mut large = Large::new(len, capacity).map_err(infeasible)?;

@@ -91,7 +91,7 @@ impl Scatter {
         let mut sums = BlockSums::new(n, d + 1);
         let mut refused = None;
         let scanned = rows.scan(&mut |first, part| {
-            if let Err(error) = check_finite(part) {
+            if let Err(error) = check_finite(&part) {
                 refused = Some(match error {
                     ClusterError::NotFinite { row, column } => {
                         ClusterError::NotFinite { row: first + row, column }
