@@ -11,6 +11,9 @@
 //! it costs little more than the distances, O(n k d). Memory: the rows and 4 n k bytes of
 //! distances. From several starts the run with the lowest sum is kept, whole.
 //!
+//! Beyond 20 million distances the same is done by passes (`balanced/large.rs`), which hold neither the
+//! distances nor, where they come from files, the rows.
+//!
 //! That alone stops early where clusters are small and columns many, because every row draws its own
 //! centroid towards itself; by default that is corrected (`balanced/hartigan.rs`, [`Descent`]).
 //!
@@ -121,6 +124,9 @@ crate::limits!(BalancedKMeans {
 
 impl Clusterer for BalancedKMeans {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
+        if large::is_large(rows, self.k) {
+            return large::memory_by_passes(self, rows, cols);
+        }
         let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
         let copy = if self.metric == Metric::Cosine { 4.0 * n * d } else { 0.0 };
         let at_once = (SIDE_BY_SIDE as f64 / (n * k).max(1.0)).clamp(1.0, f64::from(self.restarts));
@@ -160,6 +166,9 @@ impl Clusterer for BalancedKMeans {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         check_shape(&x, self.k)?;
+        if large::is_large(x.rows(), self.k) {
+            return large::cluster_rows(self, &x, seed, watch);
+        }
         let bounds = self.bounds(x.rows())?;
         let unit = (self.metric == Metric::Cosine).then(|| unit_rows(x));
         let rows = unit.as_ref().map_or(x, Matrix::view);

@@ -9,7 +9,8 @@
 //! 3. **End.** When the centroids rest, the rows are assigned to them exactly: sizes within the bounds,
 //!    labels optimal, which the duality gap proves.
 //!
-//! With a tolerance below [`ROUGH`], exact assignments alternate with means until no row moves.
+//! With a tolerance below [`ROUGH`], and where sizes stay far off because there is nothing between the
+//! clusters, exact assignments alternate with means, as in memory.
 //!
 //! Cost: O(n k d) an iteration, about what a pass of plain k-means without pruning costs, and one exact
 //! assignment of a few thousand rows. Memory: 12 n bytes, a sample, the costs of the rows in doubt.
@@ -41,9 +42,10 @@ use means::{Running, Scatter, complete};
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
 
-/// Beyond this many distances, or numbers, passes take the place of the iteration in memory.
+/// Beyond this many distances, passes take the place of the iteration in memory.
 const DISTANCES: usize = 20_000_000;
-const NUMBERS: usize = 128_000_000;
+/// Rows that are not in memory are read into it up to this many numbers.
+const NUMBERS: usize = 64_000_000;
 /// Costs that are held at once at most: 256 MB.
 const ROOM: usize = 64_000_000;
 /// Iterations are rough while centroids move by more than this part of the variance.
@@ -51,12 +53,14 @@ const ROUGH: f64 = 1e-4;
 /// While rows are corrected for their own weight, the state is saved after so many iterations: the next
 /// goes without the labels before it.
 const SAVE_EVERY: u32 = 8;
+/// By then sizes are nearly right where they ever are.
+const CALM: u32 = 8;
 /// The most iterations on a sample.
 const SAMPLE_ITER: u32 = 60;
 
-/// Whether rows of this number and width are clustered by passes.
-pub(super) fn is_large(rows: usize, cols: usize, k: usize) -> bool {
-    rows.saturating_mul(k) > DISTANCES || rows.saturating_mul(cols) > NUMBERS
+/// Whether so many rows are clustered by passes even if they are in memory.
+pub(super) fn is_large(rows: usize, k: usize) -> bool {
+    rows.saturating_mul(k) > DISTANCES
 }
 
 /// Rows of the sample that a run starts on.
@@ -91,6 +95,8 @@ pub struct BalancedState {
     correction: Correction,
     /// Whether assignments are exact from here on.
     pub exact: bool,
+    /// For how many iterations in a row the sizes were far off.
+    unsettled: u32,
     /// The point that distances are counted from.
     pub shift: Vec<f32>,
     /// Σ ‖row − shift‖², and around the mean.
@@ -107,19 +113,22 @@ pub struct BalancedFit {
     pub relative_gap: f64,
 }
 
-/// Clusters rows that come in parts.
+/// Clusters rows that come in parts: few of them as in memory, many by passes.
 pub(crate) fn cluster_rows(
     spec: &BalancedKMeans,
     rows: &dyn Rows,
     seed: Seed,
     watch: &dyn Watch,
 ) -> Result<Clustering, ClusterError> {
-    let (n, d) = (rows.rows(), rows.cols());
-    if !is_large(n, d, spec.k) {
-        return match rows.in_memory() {
-            Some(x) => spec.cluster(x, seed, watch),
-            None => spec.cluster(rows.select(&(0..n).collect::<Vec<_>>())?.view(), seed, watch),
-        };
+    let n = rows.rows();
+    if !is_large(n, spec.k) {
+        if let Some(x) = rows.in_memory() {
+            return spec.cluster(x, seed, watch);
+        }
+        if n.saturating_mul(rows.cols()) <= NUMBERS {
+            let all: Vec<usize> = (0..n).collect();
+            return spec.cluster(rows.select(&all)?.view(), seed, watch);
+        }
     }
     Ok(fit_rows(spec, rows, seed, watch, None, &mut |_| Ok(()))?.clustering)
 }
@@ -232,6 +241,8 @@ struct Iterated {
     /// Σ ‖shift of a centroid‖².
     moved: f64,
     sums: Running,
+    /// Rows that the pass found in the wrong place.
+    wrong: usize,
 }
 
 impl Descent<'_> {
@@ -266,14 +277,15 @@ impl Descent<'_> {
                 *correction = Correction::off();
             }
         }
-        if large.wrong() > self.rows.rows() / 16 {
+        let wrong = large.wrong();
+        if wrong > self.rows.rows() / 16 {
             // Means of such sizes lead nowhere.
             let goal = self.rows.rows() / 32;
             large.balance(self.rows, self.some, &centres, goal).map_err(unfit)?;
             sums = self.sums(large, centroids)?;
         }
         large.improve();
-        Ok(self.moved(sums, centroids))
+        Ok(self.moved(sums, wrong, centroids))
     }
 
     fn sums(&self, large: &Large, centroids: &Matrix) -> Result<Running, ClusterError> {
@@ -285,10 +297,10 @@ impl Descent<'_> {
         Ok(sums)
     }
 
-    fn moved(&self, sums: Running, centroids: &Matrix) -> Iterated {
+    fn moved(&self, sums: Running, wrong: usize, centroids: &Matrix) -> Iterated {
         let next = on_sphere(sums.means(centroids), self.metric);
         let moved = squared_distance(next.data(), centroids.data());
-        Iterated { next, moved, sums }
+        Iterated { next, moved, sums, wrong }
     }
 
     /// The least that labels within the bounds can cost, as the prices show: half the sum of squares, and
@@ -370,7 +382,7 @@ impl Run<'_> {
             for _ in 0..most {
                 let step =
                     descent.step(&mut large, &centroids, before.as_ref(), &mut correction)?;
-                let Iterated { next, moved, sums } = step;
+                let Iterated { next, moved, sums, .. } = step;
                 before = Some(sums);
                 centroids = next;
                 self.stage.step(0)?;
@@ -392,6 +404,7 @@ impl Run<'_> {
             converged: false,
             correction: self.correction(),
             exact: false,
+            unsettled: 0,
             shift,
             scatter: (scatter.around, scatter.own),
         })
@@ -429,16 +442,19 @@ impl Run<'_> {
             if !last && !state.exact {
                 let (centroids, correction) = (&state.centroids, &mut state.correction);
                 let step = descent.step(&mut large, centroids, before.as_ref(), correction)?;
-                let Iterated { next, moved, sums } = step;
+                let Iterated { next, moved, sums, wrong } = step;
                 before = Some(sums);
                 state.centroids = next;
-                state.exact = moved <= rough;
+                // Clusters with nothing between them: prices that are a little off move very many rows.
+                let far_off = state.iterations > CALM && wrong > n / 64;
+                state.unsettled = if far_off { state.unsettled + 1 } else { 0 };
+                state.exact = moved <= rough || state.unsettled >= 3;
                 // Rough sizes that rest are not the end if it is to be the very end.
                 state.converged = least > 0.0 && moved <= least;
             } else {
                 let gap = self.assign_exactly(&descent, &mut large, &state)?;
                 let sums = descent.sums(&large, &state.centroids)?;
-                let Iterated { next, moved, sums } = descent.moved(sums, &state.centroids);
+                let Iterated { next, moved, sums, .. } = descent.moved(sums, 0, &state.centroids);
                 state.converged |= moved <= least;
                 if last || moved == 0.0 {
                     let cost = (state.scatter.0 - sums.spread(&shift)).max(0.0);
