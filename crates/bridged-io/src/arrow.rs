@@ -11,13 +11,18 @@ use crate::format::{Format, Layout};
 use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
 use crate::table::Table;
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
+use arrow_buffer::Buffer as ArrowBuffer;
+use arrow_ipc::reader::{FileDecoder, FileReader, StreamReader, read_footer_length};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_ipc::{BodyCompression, Buffer, CompressionType, root_as_footer, root_as_message};
+use arrow_ipc::{
+    Block, BodyCompression, Buffer, CompressionType, MetadataVersion, root_as_footer,
+    root_as_message,
+};
 use arrow_schema::{ArrowError, SchemaRef};
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use bridged_math::memory;
+use bytes::Bytes;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -49,6 +54,9 @@ pub(crate) const FORMAT: Format = Format {
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 
+/// Batches of more bytes than this are mapped: programs that know no pieces write a whole table as one.
+const MAPPED: i64 = if cfg!(test) { 1 << 12 } else { 64 << 20 };
+
 /// Rows written at a time.
 const BATCH: usize = 1 << 14;
 
@@ -75,9 +83,9 @@ fn schema_of(file: &File, is_file: bool) -> Result<SchemaRef, ArrowError> {
 
 /// The columns, and the rows that the messages announce.
 fn survey(input: &Input<'_>) -> Result<Survey, TableError> {
-    opened(input, |file, is_file, batches| {
+    opened(input, |file, is_file, contents| {
         let schema = schema_of(file, is_file)?;
-        let rows = batches.iter().sum();
+        let rows = contents.batches.iter().map(|batch| batch.rows).sum();
         let collector = Collector::new(&schema, 0);
         let cells: u64 = collector.wanted().iter().map(|&at| collector.row_bytes(at)).sum();
         // Lists and texts are told by the size of the file.
@@ -95,7 +103,7 @@ fn pass(
 ) -> Result<(), TableError> {
     // What `each` says is not the file's fault.
     let mut stopped = None;
-    let result = opened(input, |file, is_file, batches| {
+    let result = opened(input, |file, is_file, contents| {
         let mut hand_out = |batch: &RecordBatch, first: usize| -> Result<bool, ArrowError> {
             checkpoint();
             let end = first + batch.num_rows();
@@ -120,19 +128,17 @@ fn pass(
             }
             Ok(true)
         };
-        let columns = Some(pass.columns.to_vec());
         let mut first = 0;
         if is_file {
-            let mut reader = FileReader::try_new(BufReader::new(file), columns)?;
-            for (at, &rows) in batches.iter().enumerate() {
-                let end = first + rows;
+            let mut reader = Batches::open(file, contents, pass.columns)?;
+            for (at, batch) in contents.batches.iter().enumerate() {
+                let end = first + batch.rows;
                 let wanted = pass.only.is_none_or(|only| {
                     only.get(only.partition_point(|&row| row < first)).is_some_and(|&row| row < end)
                 });
                 if wanted {
-                    reader.set_index(at)?;
-                    let Some(batch) = reader.next() else { break };
-                    if !hand_out(&batch?, first)? {
+                    let Some(batch) = reader.get(at)? else { break };
+                    if !hand_out(&batch, first)? {
                         break;
                     }
                 }
@@ -140,6 +146,7 @@ fn pass(
             }
         } else {
             let last = pass.only.map(|only| only.last().copied().unwrap_or(0));
+            let columns = Some(pass.columns.to_vec());
             for batch in StreamReader::try_new(BufReader::new(file), columns)? {
                 let batch = batch?;
                 if last.is_some_and(|last| last < first) || !hand_out(&batch, first)? {
@@ -156,10 +163,10 @@ fn pass(
     }
 }
 
-/// What `then` makes of a file, or of a stream, of which the sizes were checked; it is told the rows of each batch.
+/// What `then` makes of a file, or of a stream, of which the sizes were checked; it is told what is in it.
 fn opened<T>(
     input: &Input<'_>,
-    then: impl FnOnce(&File, bool, &[usize]) -> Result<T, ArrowError>,
+    then: impl FnOnce(&File, bool, &Contents) -> Result<T, ArrowError>,
 ) -> Result<T, TableError> {
     let damaged = |detail: String| input.damaged(NAME, detail);
     let mut file = input.file;
@@ -182,12 +189,12 @@ fn opened<T>(
     }
     let result = quietly(|| {
         let messages = check_promises(file, input.len, if is_file { 8 } else { 0 })?;
-        let batches = match is_file {
+        let contents = match is_file {
             true => check_footer(file, input.len, &messages)?,
-            false => messages.iter().filter_map(|message| message.rows).collect(),
+            false => Contents::of_stream(&messages),
         };
         file.rewind()?;
-        then(file, is_file, &batches)
+        then(file, is_file, &contents)
     });
     match result {
         Ok(Ok(table)) => Ok(table),
@@ -227,11 +234,96 @@ struct Message {
     place: [i64; 3],
     /// The rows of a batch.
     rows: Option<usize>,
+    /// Whether its numbers lie in the file as they are in memory.
+    plain: bool,
+}
+
+impl Message {
+    fn block(&self) -> Block {
+        let [offset, head, body] = self.place;
+        Block::new(offset, head as i32, body)
+    }
+}
+
+/// What a file holds, checked.
+struct Contents {
+    version: MetadataVersion,
+    dictionaries: Vec<Block>,
+    batches: Vec<Batch>,
+}
+
+struct Batch {
+    block: Block,
+    rows: usize,
+    plain: bool,
+}
+
+impl Contents {
+    fn of_stream(messages: &[Message]) -> Self {
+        let batches = messages.iter().filter_map(|message| {
+            let (block, plain) = (message.block(), message.plain);
+            Some(Batch { block, rows: message.rows?, plain })
+        });
+        let (version, batches) = (MetadataVersion::V5, batches.collect());
+        Self { version, dictionaries: Vec::new(), batches }
+    }
+
+    /// Whether a batch is so large that its pages are better left to the system.
+    fn is_mapped(&self) -> bool {
+        let large = |batch: &Batch| batch.block.bodyLength() > MAPPED;
+        self.batches.iter().all(|batch| batch.plain) && self.batches.iter().any(large)
+    }
+}
+
+/// Batches by their number: read into memory, or mapped where one of them is large.
+enum Batches<'a> {
+    Read(FileReader<BufReader<&'a File>>),
+    Mapped { decoder: FileDecoder, bytes: ArrowBuffer, blocks: Vec<Block> },
+}
+
+impl<'a> Batches<'a> {
+    fn open(file: &'a File, contents: &Contents, columns: &[usize]) -> Result<Self, ArrowError> {
+        if !contents.is_mapped() {
+            let reader = FileReader::try_new(BufReader::new(file), Some(columns.to_vec()))?;
+            return Ok(Self::Read(reader));
+        }
+        let schema = schema_of(file, true)?;
+        // SAFETY: the pages are read only. Another process that writes into the file meanwhile could change numbers
+        // under a reader, as it could between two reads; what was validated is copied into columns at once, and the
+        // file is refused after the pass if its size or time has changed.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        let bytes = ArrowBuffer::from(Bytes::from_owner(map));
+        let mut decoder =
+            FileDecoder::new(schema, contents.version).with_projection(columns.to_vec());
+        for block in &contents.dictionaries {
+            decoder.read_dictionary(block, &slice(&bytes, block))?;
+        }
+        let blocks = contents.batches.iter().map(|batch| batch.block).collect();
+        Ok(Self::Mapped { decoder, bytes, blocks })
+    }
+
+    fn get(&mut self, at: usize) -> Result<Option<RecordBatch>, ArrowError> {
+        match self {
+            Self::Read(reader) => {
+                reader.set_index(at)?;
+                reader.next().transpose()
+            }
+            Self::Mapped { decoder, bytes, blocks } => {
+                decoder.read_record_batch(&blocks[at], &slice(bytes, &blocks[at]))
+            }
+        }
+    }
+}
+
+/// The bytes of a message, which lie in the file.
+fn slice(bytes: &ArrowBuffer, block: &Block) -> ArrowBuffer {
+    let len = block.metaDataLength() as usize + block.bodyLength() as usize;
+    bytes.slice_with_length(block.offset() as usize, len)
 }
 
 /// Refuses a footer that lists anything but the messages of the file: the decoder takes its word
-/// for how much room a block needs and where in it the numbers begin. Gives the rows of each batch.
-fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<Vec<usize>, ArrowError> {
+/// for how much room a block needs and where in it the numbers begin. Gives what it lists.
+fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<Contents, ArrowError> {
     let wrong = || ArrowError::IpcError("its footer does not fit the file".to_owned());
     let mut trailer = [0u8; 10];
     file.seek(SeekFrom::End(-10))?;
@@ -248,11 +340,17 @@ fn check_footer(mut file: &File, len: u64, messages: &[Message]) -> Result<Vec<u
         let found = messages.binary_search_by_key(&listed, |message| message.place);
         found.map(|at| &messages[at]).map_err(|_| wrong())
     };
+    let mut contents =
+        Contents { version: footer.version(), dictionaries: Vec::new(), batches: Vec::new() };
     for block in footer.dictionaries().iter().flatten() {
-        find(block)?;
+        contents.dictionaries.push(find(block)?.block());
     }
-    let batches = footer.recordBatches();
-    batches.iter().flatten().map(|block| find(block)?.rows.ok_or_else(wrong)).collect()
+    for block in footer.recordBatches().iter().flatten() {
+        let message = find(block)?;
+        let (rows, plain) = (message.rows.ok_or_else(wrong)?, message.plain);
+        contents.batches.push(Batch { block: message.block(), rows, plain });
+    }
+    Ok(contents)
 }
 
 /// Walks over the messages and refuses a compressed buffer that promises more than its bytes can
@@ -309,8 +407,9 @@ fn check_promises(mut file: &File, len: u64, start: u64) -> Result<Vec<Message>,
                 .map_err(|e| ArrowError::MemoryError(e.to_string()))?;
         }
         let rows = message.header_as_record_batch().and_then(|b| usize::try_from(b.length()).ok());
-        messages
-            .push(Message { place: [begin as i64, (body - begin) as i64, body_len as i64], rows });
+        let plain = data.is_some_and(|data| data.compression().is_none());
+        let place = [begin as i64, (body - begin) as i64, body_len as i64];
+        messages.push(Message { place, rows, plain });
         at = body + body_len;
     }
     Ok(messages)
@@ -360,4 +459,46 @@ fn write_batches(sink: &mut Sink<'_>, table: &Table, schema: &SchemaRef) -> Resu
         writer.write(&batch(table, schema, range)?)?;
     }
     writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Column, ColumnData};
+    use crate::{ReadOptions, Source};
+    use bridged_math::Matrix;
+    use bridged_math::rows::Rows;
+
+    #[test]
+    fn a_large_batch_that_is_not_compressed_is_mapped_and_gives_the_same_rows() {
+        let values = Matrix::from_fn(5000, 4, |i, j| (i * 4 + j) as f32);
+        let words = (0..5000).map(|i| Some(format!("w{}", i % 7))).collect();
+        let columns = vec![
+            Column::new("word", ColumnData::Text(words)),
+            Column::new("v", ColumnData::Vector(values.clone())),
+        ];
+        let table = Table::new("t", columns).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.arrow");
+        let schema = schema(&table).unwrap();
+        let mut writer = FileWriter::try_new(File::create(&path).unwrap(), &schema).unwrap();
+        writer.write(&batch(&table, &schema, 0..3000).unwrap()).unwrap();
+        writer.write(&batch(&table, &schema, 3000..5000).unwrap()).unwrap();
+        writer.finish().unwrap();
+        let source = Source::find(&[&path]).unwrap();
+        let mapped = source.parts()[0].open(&ReadOptions::default(), |input| {
+            opened(input, |_, _, contents| Ok(contents.is_mapped()))
+        });
+        assert!(mapped.unwrap());
+        let stored = source.stored(&ReadOptions::default(), crate::Select::default()).unwrap();
+        let mut data = Vec::new();
+        let scan = stored.scan(&mut |_, part| {
+            data.extend_from_slice(part.data());
+            Ok(())
+        });
+        scan.unwrap();
+        assert_eq!(data, values.data());
+        assert_eq!(stored.select(&[2999, 3000]).unwrap(), values.view().select([2999, 3000]));
+        assert_eq!(stored.pool_of(&[3001]).unwrap().texts()[0].values[0].as_deref(), Some("w5"));
+    }
 }

@@ -37,6 +37,7 @@
 mod arrow;
 pub mod atomic;
 mod batches;
+mod cells;
 mod convert;
 mod delimited;
 mod dialect;
@@ -56,6 +57,7 @@ pub mod spreadsheet;
 mod stored;
 pub mod table;
 pub mod texts;
+mod to_rows;
 mod vectors;
 #[cfg(feature = "xlsx")]
 mod xlsx;

@@ -1,6 +1,6 @@
 //! Columns of a text file that hold numbers but for a few cells.
 
-use crate::delimited::is_gap;
+use crate::cells::is_gap;
 use crate::dialect::number_with_comma;
 use bridged::columns::shown;
 use bridged_math::words::count;

@@ -3,7 +3,10 @@
 use crate::file::with_file;
 use crate::{Target, seeds};
 use bridged::columns::{ColumnInfo, ColumnKind, Columns, Wanted, pair_columns};
-use bridged_io::{ColumnData, Select, Table};
+use bridged_io::{ColumnData, ReadOptions, Select, Source, Table};
+use bridged_math::Matrix;
+use bridged_math::rows::Rows;
+use std::path::Path;
 
 pub const PARQUET: Target = Target {
     name: "parquet",
@@ -110,9 +113,25 @@ fn table(bytes: &[u8], ending: &str) -> bool {
                 pool.rows.data().iter().all(|v| v.is_finite()),
                 "a pool with a number that is none"
             );
+            if let Some(rows) = in_passes(path) {
+                assert_eq!(rows, pool.rows, "a pass gives other rows than the pool in memory");
+            }
         }
         true
     })
+}
+
+/// The rows of a file that stays where it is. One that lies about its rows is read by nobody else so strictly.
+fn in_passes(path: &Path) -> Option<Matrix> {
+    let source = Source::find(&[path]).ok()?;
+    let stored = source.stored(&ReadOptions::default(), Select::default()).ok()?;
+    let mut data = Vec::new();
+    let scan = stored.scan(&mut |_, part| {
+        data.extend_from_slice(part.data());
+        Ok(())
+    });
+    scan.ok()?;
+    Matrix::new(stored.rows(), stored.cols(), data).ok()
 }
 
 /// Every column has a cell for every row.

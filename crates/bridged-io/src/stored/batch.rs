@@ -2,8 +2,9 @@
 
 use super::{Named, Narrow, Piece, StoredRows};
 use crate::error::TableError;
-use crate::select::{Pool, Vectors, entry_place, not_finite};
+use crate::select::{Pool, entry_place, not_finite};
 use crate::table::{Column, ColumnData, Table};
+use crate::to_rows::Vectors;
 use bridged::columns::{Missing, VectorColumns};
 use bridged_math::Matrix;
 
