@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 const RIDGE: f64 = 0.3;
 /// λ of a regression that follows the pairs closely.
 const CLOSE: f64 = 0.03;
+/// It takes so many pairs: of fewer, those that are left out cannot tell whether it is any good.
+const CLOSE_FROM: usize = 10;
 
 /// How alike two rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +40,14 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    pub const ALL: [Self; 4] = [Self::Clusters, Self::Wide, Self::Local, Self::Close];
+    /// Those that learn from this many pairs.
+    pub fn of(pairs: usize) -> Vec<Self> {
+        let mut all = vec![Self::Clusters, Self::Wide, Self::Local];
+        if pairs >= CLOSE_FROM {
+            all.push(Self::Close);
+        }
+        all
+    }
 
     pub fn about(self) -> &'static str {
         match self {
@@ -247,6 +256,12 @@ mod tests {
             assert!((y[s] - told - missed[s]).abs() < 1e-12);
         }
         assert_eq!(missed[0], 0.0);
+    }
+
+    #[test]
+    fn few_pairs_are_not_followed_closely() {
+        assert_eq!(Kernel::of(9), [Kernel::Clusters, Kernel::Wide, Kernel::Local]);
+        assert_eq!(Kernel::of(10).last(), Some(&Kernel::Close));
     }
 
     #[test]

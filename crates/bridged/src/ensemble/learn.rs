@@ -423,7 +423,7 @@ impl Direction<'_, '_> {
             .flat_map(|c| [(c, false), (c, true)])
             .filter(|&(c, geometry)| c == 0 || geometry)
             .collect();
-        let kernels: &[Kernel] = if beyond_links { &Kernel::ALL } else { &[] };
+        let kernels = if beyond_links { Kernel::of(self.pairs()) } else { Vec::new() };
         let (bridges, regressions) = chunks::join(
             || chunks::par_map(linked.len(), |at| self.bridge(linked[at].0, linked[at].1, seed)),
             || {

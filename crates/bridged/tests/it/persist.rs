@@ -428,6 +428,21 @@ fn assert_survives_version_3(model: &BridgedModel) {
 }
 
 #[test]
+fn a_model_of_version_6_with_three_regressions_predicts_as_it_did() {
+    let model = BridgedModel::load(&golden("model_version_6.bridged")).unwrap();
+    let rows = Matrix::from_rows(&[[0.1, 0.2, 0.02], [3.1, 0.9, 2.8], [-2.8, 2.1, -5.9]]);
+    let predicted = model.predict(Direction::Forward, rows.view()).unwrap();
+    let expected = [[0.10433859, 0.17490289], [0.10269373, 3.3842478], [-0.14607209, -1.7890208]];
+    assert_rows(&predicted.values, &expected);
+    let regressions = |member: &str| member.starts_with("regression");
+    let members = model.members(Direction::Forward);
+    assert_eq!(members.iter().filter(|m| regressions(&m.member)).count(), 3);
+    let found =
+        model.retrieve(Direction::Forward, rows.view(), predicted.values.view(), 2).unwrap();
+    assert!(found.iter().all(|rows| rows.len() == 2));
+}
+
+#[test]
 fn a_model_of_version_2_predicts_as_it_did() {
     let model = BridgedModel::load(&golden("model_version_2.bridged")).unwrap();
     let (x, y) = rows_for_version_2();
