@@ -1,11 +1,13 @@
 //! Rows that do not fit into memory: when they are left in their files, and how a model is fitted from there.
 
 use crate::pools::{self, Ids, Pairs, Unknown};
+use crate::printer::{count, plural};
+use crate::visible::visible;
 use anyhow::{Context, Result};
 use bridged::cluster::Clusterer;
 use bridged::settings::BridgedClustering;
-use bridged::{BridgedModel, Keep, Names, StoredPool};
-use bridged_io::{PairsTable, Source, StoredRows};
+use bridged::{BridgedModel, Keep, Names, PartAt, RowsAt, Side, StoredPool};
+use bridged_io::{PairsTable, Source, Stamp, StoredRows};
 use bridged_math::rows::RowsError;
 use bridged_math::{Rows, Seed, Watch, memory};
 use std::collections::HashSet;
@@ -97,4 +99,41 @@ pub fn find_pairs(
     };
     let (x, y) = (of(x)?, of(y)?);
     pools::find_rows(table, &x, &y, unknown).with_context(|| format!("`{}`", path.display()))
+}
+
+/// Where the rows of a side are that the model does not hold, and whether they have changed since.
+pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt) -> String {
+    let first = at.parts.first().map_or("", |part| part.name.as_str());
+    let files = match at.parts.len() {
+        1 => visible(first),
+        n => format!("{} files, the first is {}", count(n), visible(first)),
+    };
+    let changed: Vec<String> = at
+        .parts
+        .iter()
+        .filter_map(|p| Some(format!("{} {}", visible(&p.name), change(p)?)))
+        .collect();
+    let far = at.parts.iter().filter(|part| bridged_io::is_url(&part.name)).count();
+    let state = match &changed[..] {
+        [] if far > 0 => format!("{} on servers were not looked at", count(far)),
+        [] => "unchanged since the fit".to_string(),
+        [one] => one.clone(),
+        [one, ..] => format!("{} of them have changed: {one}", count(changed.len())),
+    };
+    let (total, held) = (plural(side.total(), "row"), count(side.len()));
+    format!("{name}: {total} in {files}; the model holds {held} of them; {state}")
+}
+
+/// What has become of a file since the fit; nothing if it is what it was, or on a server.
+fn change(part: &PartAt) -> Option<&'static str> {
+    if bridged_io::is_url(&part.name) {
+        return None;
+    }
+    let Ok(metadata) = std::fs::metadata(&part.name) else { return Some("is gone") };
+    let stamp = Stamp::of(&metadata);
+    match (stamp.size == part.bytes, stamp.to_string() == part.stamp) {
+        (true, true) => None,
+        (false, _) => Some("has another size"),
+        (true, false) => Some("was written again"),
+    }
 }

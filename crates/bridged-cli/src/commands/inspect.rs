@@ -73,5 +73,10 @@ fn view(model: &BridgedModel, show: Show<'_>) -> Result<Vec<u8>> {
     bridge_view::print_verdict(model, &mut out)?;
     bridge_view::print_contradictions(model, show, &mut out)?;
     bridge_view::print_warnings(model, &mut out)?;
+    for (name, side) in [("x", model.x()), ("y", model.y())] {
+        if let Some(at) = side.rows_at() {
+            writeln!(out, "{}", passes::where_rows_are(name, side, at))?;
+        }
+    }
     Ok(out)
 }

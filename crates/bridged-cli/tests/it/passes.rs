@@ -35,7 +35,11 @@ fn a_fit_in_passes_has_the_tables_and_predictions_of_the_fit_in_memory() {
     folder.ok("predict b.bridged x.csv -o b.csv");
     assert_eq!(folder.text("a.csv"), folder.text("b.csv"));
     let shown = folder.ok("inspect b.bridged");
-    assert!(shown.contains("90 rows"), "{shown}");
+    assert!(shown.contains("x: 90 rows in 4 files, the first is "), "{shown}");
+    assert!(shown.contains("the model holds 90 of them; unchanged since the fit"), "{shown}");
+    std::fs::remove_file(folder.path("x/part-2.csv")).expect("a file");
+    let shown = folder.ok("inspect b.bridged");
+    assert!(shown.contains("part-2.csv is gone"), "{shown}");
 }
 
 #[test]
@@ -52,7 +56,11 @@ fn predictions_as_a_stream_are_the_predictions_at_once() {
         };
         let (once, stream) = (read("once"), read("stream"));
         let columns = |table: &bridged_io::Table| {
-            table.columns.iter().map(|c| (c.name.clone(), format!("{:?}", c.data))).collect::<Vec<_>>()
+            table
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), format!("{:?}", c.data)))
+                .collect::<Vec<_>>()
         };
         assert_eq!(columns(&once), columns(&stream), "{output}");
     }

@@ -50,7 +50,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    /// Of a file on this machine.
+    pub fn of(metadata: &Metadata) -> Self {
         Self { size: metadata.len(), modified: metadata.modified().ok(), tag: None }
     }
 

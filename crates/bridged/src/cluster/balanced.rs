@@ -142,10 +142,8 @@ impl Clusterer for BalancedKMeans {
     }
 
     fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
-        let small = !large::is_large(rows, cols, self.k);
-        let held = 4 * (rows as u64).saturating_mul(cols as u64);
-        Some(match small {
-            true => held.saturating_add(self.memory(rows, cols)),
+        Some(match large::are_held(rows, cols, self.k) {
+            true => 4 * (rows * cols) as u64 + self.memory(rows, cols),
             false => large::memory_by_passes(self, rows, cols),
         })
     }

@@ -69,6 +69,11 @@ fn sample_len(rows: usize, k: usize) -> usize {
     if 2 * wanted >= rows { rows } else { wanted }
 }
 
+/// Whether rows that come in passes are so few that they are clustered in memory.
+pub(super) fn are_held(rows: usize, cols: usize, k: usize) -> bool {
+    !is_large(rows, k) && rows.saturating_mul(cols) <= NUMBERS
+}
+
 /// About how many bytes passes take at their peak, beside the rows themselves.
 pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) -> u64 {
     let (n, d, k) = (rows as f64, cols as f64, spec.k.min(rows) as f64);
@@ -121,14 +126,12 @@ pub(crate) fn cluster_rows(
     watch: &dyn Watch,
 ) -> Result<Clustering, ClusterError> {
     let n = rows.rows();
-    if !is_large(n, spec.k) {
-        if let Some(x) = rows.in_memory() {
-            return spec.cluster(x, seed, watch);
-        }
-        if n.saturating_mul(rows.cols()) <= NUMBERS {
-            let all: Vec<usize> = (0..n).collect();
-            return spec.cluster(rows.select(&all)?.view(), seed, watch);
-        }
+    if let Some(x) = rows.in_memory().filter(|_| !is_large(n, spec.k)) {
+        return spec.cluster(x, seed, watch);
+    }
+    if are_held(n, rows.cols(), spec.k) {
+        let all: Vec<usize> = (0..n).collect();
+        return spec.cluster(rows.select(&all)?.view(), seed, watch);
     }
     Ok(fit_rows(spec, rows, seed, watch, None, &mut |_| Ok(()))?.clustering)
 }
