@@ -105,7 +105,7 @@ pub fn find_pairs(
 pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt) -> String {
     let first = at.parts.first().map_or("", |part| part.name.as_str());
     let files = match at.parts.len() {
-        1 => visible(first),
+        1 => visible(first).into_owned(),
         n => format!("{} files, the first is {}", count(n), visible(first)),
     };
     let changed: Vec<String> = at
