@@ -12,8 +12,10 @@
 //! lacking for a row is at most the difference of both sides, and all that is lacking is at least the gap
 //! to the optimum. Margins become bounds by this; where they are too careful, a pass measures them again.
 
+use super::read::{Reader, costs_of, respond};
+use super::steps::moved;
 use super::walls::Walls;
-use super::{Finish, Large, LargeError, Reader, costs_of, moved, respond};
+use super::{Finish, Large, LargeError};
 use crate::cancel::checkpoint;
 use crate::chunks::{map_blocks, map_blocks_mut};
 use crate::distance::Centres;

@@ -1,3 +1,4 @@
+use super::read::costs_of;
 use super::*;
 use crate::rows::InParts;
 use crate::seed::Seed;
