@@ -13,8 +13,9 @@ use bridged_io::Layout;
 use std::path::Path;
 
 /// A model will be written there.
-pub fn model(path: &Path, inputs: &[&Path], force: bool) -> Result<()> {
-    check(path, bridged::MODEL_FILE, inputs, Overwrite::forced(force))
+pub fn model<P: AsRef<Path>>(path: &Path, inputs: &[P], force: bool) -> Result<()> {
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    check(path, bridged::MODEL_FILE, &inputs, Overwrite::forced(force))
 }
 
 /// What `predict` writes.
@@ -62,13 +63,14 @@ fn has_columns(path: &Path, names: &[&str]) -> bool {
 }
 
 /// A table of that kind will be written there, in the format of its extension.
-pub fn table(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<()> {
+pub fn table<P: AsRef<Path>>(path: &Path, kind: Kind, inputs: &[P], force: bool) -> Result<()> {
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     let format = bridged_io::format_of(path).map_err(|e| usage(e.to_string()))?;
     let overwrite = match format.layout {
         Layout::Array if !force => Overwrite::Nothing,
         _ => Overwrite::forced(force),
     };
-    check(path, kind, inputs, overwrite)
+    check(path, kind, &inputs, overwrite)
 }
 
 /// A file of that kind will be written there.

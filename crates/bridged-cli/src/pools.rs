@@ -4,6 +4,7 @@ use crate::printer::{count, plural};
 use anyhow::{Context, Result, bail};
 use bridged::columns::{Fitted, shown};
 use bridged::{BridgedModel, Direction, Names, Side};
+use bridged_io::source::{STANDARD_INPUT, is_url};
 use bridged_io::{Missing, PairsTable, Pool, ReadOptions, Select, Source};
 use bridged_math::MatrixRef;
 use std::collections::{HashMap, HashSet};
@@ -39,9 +40,21 @@ pub fn read_pool(source: &Source, columns: Columns<'_>, likely: &[String]) -> Re
     Ok(source.read_pool(&columns.read, columns.select(likely))?)
 }
 
-/// The files that nothing may be written over.
-pub fn inputs<'a>(sources: &[&'a Source], others: &[&'a Path]) -> Vec<&'a Path> {
-    sources.iter().flat_map(|source| source.files()).chain(others.iter().copied()).collect()
+/// The files of this machine that names stand for, and other inputs: nothing may be written over them. Nothing is read
+/// for it, and what cannot be found is told when it is.
+pub fn inputs(rows: &[&[PathBuf]], others: &[&Path]) -> Vec<PathBuf> {
+    let is_near = |name: &&PathBuf| {
+        let text = name.to_str().unwrap_or_default();
+        text != STANDARD_INPUT && !is_url(text)
+    };
+    let mut files: Vec<PathBuf> = others.iter().map(|path| path.to_path_buf()).collect();
+    for name in rows.iter().copied().flatten().filter(is_near) {
+        files.push(name.clone());
+        if let Ok(source) = Source::find(&[name]) {
+            files.extend(source.files().into_iter().map(Path::to_path_buf));
+        }
+    }
+    files
 }
 
 /// Why rows seem to belong to the other side than the one that they are read for, if they do.

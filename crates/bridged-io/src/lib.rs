@@ -297,6 +297,7 @@ pub(crate) fn sniffed<T>(
     }
     if let Some(fetch) = &input.fetch {
         fetch.ensure(0..len.min(16)).map_err(unreadable)?;
+        io::Seek::rewind(&mut file).map_err(unreadable)?;
     }
     let mut head = Vec::new();
     file.take(16).read_to_end(&mut head).map_err(unreadable)?;

@@ -77,8 +77,9 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
+    let inputs = pools::inputs(&[&args.rows], &[]);
+    outputs::table(&args.output, outputs::LABELS, &inputs, args.force)?;
     let source = pools::find(&args.rows)?;
-    outputs::table(&args.output, outputs::LABELS, &pools::inputs(&[&source], &[]), args.force)?;
     let stages = talk.watch();
     let columns = Columns {
         id: args.id.as_deref(),

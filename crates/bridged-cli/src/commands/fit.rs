@@ -78,9 +78,9 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let settings = args.settings.settings()?;
-    let (x_source, y_source) = (pools::find(&args.x)?, pools::find(&args.y)?);
-    let inputs = pools::inputs(&[&x_source, &y_source], &[&args.pairs]);
+    let inputs = pools::inputs(&[&args.x, &args.y], &[&args.pairs]);
     outputs::model(&args.output, &inputs, args.force)?;
+    let (x_source, y_source) = (pools::find(&args.x)?, pools::find(&args.y)?);
     let stages = talk.watch();
     let read = ReadOptions {
         pairs_x: args.pairs_x.as_deref(),

@@ -77,9 +77,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
-    let source = pools::find(&args.rows)?;
-    let inputs = pools::inputs(&[&source], &[&args.model]);
+    let inputs = pools::inputs(&[&args.rows], &[&args.model]);
     outputs::table(&args.output, outputs::PREDICTIONS, &inputs, args.force)?;
+    let source = pools::find(&args.rows)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
