@@ -8,6 +8,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, Error, ObjectStore, RetryConfig};
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -285,7 +286,16 @@ fn said(error: &dyn std::error::Error) -> String {
         }
         cause = next.source();
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().map(unsigned).collect::<Vec<_>>().join(" ")
+}
+
+/// A word without what follows the question mark of a URL: a signature or a token, as a rule.
+fn unsigned(word: &str) -> Cow<'_, str> {
+    let question = word.find("://").and_then(|at| Some(at + word[at..].find('?')?));
+    match question {
+        Some(at) => format!("{}?…", &word[..at]).into(),
+        None => word.into(),
+    }
 }
 
 #[cfg(test)]
@@ -313,6 +323,9 @@ mod tests {
         let source = "GET https://host/a?sig=abc failed".into();
         let error = Error::Generic { store: "HTTP", source };
         let text = Service::Web.explain(error, Some("sig=abc"));
-        assert!(!text.contains("abc") && text.contains("https://host/a?…"), "{text}");
+        assert!(!text.contains("abc") && text.contains("https://host/a?… failed"), "{text}");
+        let source = "GET https://account.blob.host/a?sv=1&sig=abc - 500".into();
+        let text = Service::Azure.explain(Error::Generic { store: "Azure", source }, None);
+        assert!(!text.contains("abc") && text.contains("host/a?… - 500"), "{text}");
     }
 }
