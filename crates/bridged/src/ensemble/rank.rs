@@ -181,14 +181,18 @@ impl BridgedModel {
         oriented: &Oriented<'_>,
         scaled: MatrixRef<'_>,
     ) -> Option<Looks> {
-        let (back, row): (_, fn(&(u32, u32)) -> u32) = match direction {
-            Direction::Forward => (Direction::Reverse, |pair| pair.1),
-            Direction::Reverse => (Direction::Forward, |pair| pair.0),
+        let back = match direction {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        };
+        let row = |s: usize| match direction {
+            Direction::Forward => self.pairs[s].1,
+            Direction::Reverse => self.pairs[s].0,
         };
         let predicted = self.predict_together(back, scaled)?;
         let predicted = self.from(direction).scaler.apply(predicted.view());
         let unexplained = unexplained(self.regressor(back).leave_one_out());
-        let pairs = learned_from(&self.pairs).into_iter().map(|s| row(&self.pairs[s])).collect();
+        let pairs = learned_from(&self.pairs).into_iter().map(row).collect();
         Looks::new(oriented, predicted.view(), unexplained, pairs)
     }
 
