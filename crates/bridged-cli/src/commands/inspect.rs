@@ -1,6 +1,7 @@
 //! `bridged inspect`: the bridge of a model as a table, as a file or as JSON.
 
 use crate::bridge_view::{self, Show};
+use crate::passes;
 use crate::progress::{Talk, WRITE};
 use crate::table_out::TableOut;
 use crate::{links_table, outputs, printer};
