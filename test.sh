@@ -45,7 +45,7 @@ else
     echo "moto cannot be installed: the test that reads from a bucket is skipped" >&2
 fi
 
-cargo test --locked
+cargo test --locked --features bridged-cli/remote
 
 # The dev profile and the same target directory: little is compiled twice.
 CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \

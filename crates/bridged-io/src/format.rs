@@ -31,6 +31,7 @@ pub struct Format {
     /// Whether its files can be read, not only written.
     pub reads: bool,
     /// Whether its reader asks for the bytes that it needs, so that not all of a file must be near.
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "all files are near"))]
     pub(crate) asks_for_ranges: bool,
     pub(crate) read: fn(&Input<'_>) -> Result<Table, TableError>,
     pub(crate) read_pairs: fn(&Input<'_>) -> Result<PairsTable, TableError>,

@@ -72,8 +72,7 @@ fn find_remote(url: &str) -> Result<(Vec<Found>, usize), TableError> {
 
 #[cfg(not(feature = "remote"))]
 fn find_remote(url: &str) -> Result<(Vec<Found>, usize), TableError> {
-    let detail =
-        "this build reads files of this machine only; it was made without the feature `remote`";
+    let detail = "this build reads files of this machine only; build it with `--features remote`";
     let url = url.split(['?', '#']).next().unwrap_or_default().to_owned();
     Err(SourceError::Remote { url, detail: detail.to_owned() }.into())
 }
