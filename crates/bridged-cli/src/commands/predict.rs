@@ -104,7 +104,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     let neighbours = args.nearest.min(model.to(direction).len());
     if neighbours < args.nearest && !talk.quiet {
-        printer::say(&format!("note: --nearest {neighbours}: the model has no more rows"));
+        let what = match model.to(direction).rows_at() {
+            None => "the pool has no more rows",
+            Some(_) => "the model holds no more rows of the pool",
+        };
+        printer::say(&format!("note: --nearest {neighbours}: {what}"));
     }
     let task = Task { args, model: &model, direction, ask, neighbours, layout, with_values, talk };
     let stored = match args.passes.may_be_large(&[&source]) {
