@@ -117,7 +117,7 @@ class BridgedClustering(Runs, BaseEstimator):
     >>> str(why.status[0]), int(why.support[0]), float(why.probability[0].round(2))
     ('linked', 1, 0.97)
     >>> sorted(why.nearest(2).rows[0].tolist())
-    [2, 3]
+    [2, 4]
     """
 
     def __init__(
