@@ -2,16 +2,23 @@
 
 use crate::pools::{self, Ids, Pairs, Unknown};
 use crate::printer::{count, plural};
+use crate::table_out::TableOut;
 use crate::visible::visible;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use bridged::cluster::Clusterer;
 use bridged::settings::BridgedClustering;
-use bridged::{BridgedModel, Keep, Names, PartAt, RowsAt, Side, StoredPool};
-use bridged_io::{PairsTable, Source, Stamp, StoredRows};
+use bridged::{BridgedModel, Keep, Names, PartAt, RowsAt, Side, SideSpec, StoredPool};
+use bridged_io::{Column, PairsTable, Source, Stamp, StoredRows};
+use bridged_math::cancel;
 use bridged_math::rows::RowsError;
 use bridged_math::{Rows, Seed, Watch, memory};
 use std::collections::HashSet;
+use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 /// Files of fewer bytes than this share of the memory are read without a look at what they hold.
 const SURELY_SMALL: u64 = 32;
@@ -35,7 +42,7 @@ impl PassFlags {
     /// Whether these pools are too large to be clustered in memory.
     pub fn are_large(self, pools: [&StoredRows; 2], settings: &BridgedClustering) -> bool {
         let rows = pools.iter().fold(0u64, |sum, pool| sum.saturating_add(pool.pool_bytes()));
-        let work = |(pool, side): (&&StoredRows, &bridged::SideSpec)| {
+        let work = |(pool, side): (&&StoredRows, &SideSpec)| {
             let rows = side.sample.map_or(pool.rows(), |most| pool.rows().min(most));
             side.cluster.memory(rows, pool.cols())
         };
@@ -43,10 +50,23 @@ impl PassFlags {
         self.in_passes || rows.saturating_add(work) > memory::budget()
     }
 
+    /// Whether these rows are too many to be clustered in memory.
+    pub fn is_large_to_cluster(self, rows: &StoredRows, side: &SideSpec) -> bool {
+        let most = side.sample.map_or(rows.rows(), |most| rows.rows().min(most));
+        let work = side.cluster.memory(most, rows.cols());
+        self.in_passes || rows.pool_bytes().saturating_add(work) > memory::budget()
+    }
+
     /// Whether this many bytes of rows are too many to be held at once.
     pub fn is_large(self, rows: &StoredRows) -> bool {
         self.in_passes || rows.pool_bytes().saturating_mul(3) > memory::budget()
     }
+}
+
+/// What to know about rows that are not read into memory.
+pub fn stay(name: &str, rows: &StoredRows) -> String {
+    let size = memory::shown(4 * (rows.rows() * rows.cols()) as u64);
+    format!("{name}, {size}, stay in their files and are read in passes")
 }
 
 /// Fits a model to pools that stay in their files.
@@ -135,5 +155,63 @@ fn change(part: &PartAt) -> Option<&'static str> {
         (true, true) => None,
         (false, _) => Some("has another size"),
         (true, false) => Some("was written again"),
+    }
+}
+
+/// The rows that are answered at a time.
+pub const BATCH: usize = 1 << 15;
+
+/// What makes columns, and hands them to whoever writes them.
+type Write<'a> = dyn FnMut(Vec<Column>) -> Result<()> + 'a;
+
+/// Writes what `produce` makes, piece by piece and in order, while it makes the next: whole, or not at all if either
+/// fails or the work is stopped.
+pub fn write_stream(
+    out: TableOut,
+    path: &Path,
+    produce: impl FnOnce(&mut Write<'_>) -> Result<()> + Send,
+) -> Result<()> {
+    let (context, writes) = (cancel::Context::current(), AtomicBool::new(true));
+    let (send, pieces) = mpsc::sync_channel(1);
+    let (produced, written) = thread::scope(|scope| {
+        let make = || {
+            produce(&mut |columns| {
+                send.send(Piece::Columns(columns)).map_err(|_| {
+                    writes.store(false, Ordering::Relaxed);
+                    anyhow!("the output could not be written")
+                })
+            })?;
+            // Without this the rows have ended too early, and nothing is written.
+            _ = send.send(Piece::End);
+            Ok(())
+        };
+        let worker = scope.spawn(move || context.enter(make));
+        let written = out.write_pieces(path, Pieces(pieces));
+        (worker.join().unwrap_or_else(|panic| resume_unwind(panic)), written)
+    });
+    match produced {
+        Err(error) if writes.load(Ordering::Relaxed) => Err(error),
+        _ => written,
+    }
+}
+
+/// What comes from whoever makes columns to whoever writes them.
+enum Piece {
+    Columns(Vec<Column>),
+    End,
+}
+
+/// The columns piece by piece; an error where they break off.
+struct Pieces(mpsc::Receiver<Piece>);
+
+impl Iterator for Pieces {
+    type Item = io::Result<Vec<Column>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.recv() {
+            Ok(Piece::Columns(columns)) => Some(Ok(columns)),
+            Ok(Piece::End) => None,
+            Err(_) => Some(Err(io::Error::other("the rows break off"))),
+        }
     }
 }

@@ -2,17 +2,19 @@
 
 use crate::options::{self, usage};
 use crate::outputs;
+use crate::passes::{self, PassFlags};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, number, plural};
-use crate::progress::{Talk, WRITE};
+use crate::progress::{Stages, Talk, WRITE};
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{TableOut, before_ours};
-use anyhow::{Context, Result};
-use bridged::cluster::{ClusterSpec, Clusterer, NOISE};
+use anyhow::Result;
+use bridged::Error;
+use bridged::cluster::{ClusterSpec, Clustering, NOISE};
 use bridged::scale::Scale;
 use bridged::settings::{Count, Keys, SettingsError, SideSpec, overlay};
-use bridged_io::{Column, ColumnData, Layout};
-use bridged_math::Seed;
+use bridged_io::{Column, ColumnData, Layout, Source, StoredRows};
+use bridged_math::{Rows, Seed};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,6 +54,9 @@ pub struct Args {
     /// Scaling: none, standardize, l2 or pca:N
     #[arg(long, value_name = "SCALE", default_value = "none", value_parser = scale)]
     scale: Scale,
+    /// Cluster so many rows, drawn by chance, and assign the others [default: all]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    sample: Option<u64>,
     /// Any parameter of the algorithm by its name, as in linkage=average
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -70,6 +75,8 @@ pub struct Args {
     read: ReadFlags,
     #[command(flatten)]
     out: TableOut,
+    #[command(flatten)]
+    passes: PassFlags,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -90,35 +97,29 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         read: args.read.options()?,
         ..Columns::default()
     };
-    let mut pool = stages.time("read", || pools::read_pool(&source, columns, &[]))?;
-    let notes = talk.notes(source.name(), &pool.notes);
-    let side =
-        SideSpec { cluster: spec.clone(), scale: args.scale, count: Count::Told, sample: None };
-    if side.uses_origin() {
-        pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
-    }
-    let scaler = args.scale.fit(pool.rows.view(), "the rows")?;
-    let scaled = scaler.apply(pool.rows.view());
-    spec.check_distinct(scaled.view()).with_context(|| format!("`{}`", source.name().display()))?;
-    let clustering = spec
-        .fit(scaled.view(), Seed(args.seed), &stages)
-        .with_context(|| format!("`{}`", source.name().display()))?;
-
-    let label = |&l: &u32| Some(if l == NOISE { -1 } else { i64::from(l) });
-    let labels = clustering.labels.iter().map(label).collect();
-    let mut columns = vec![Column::new("label", ColumnData::Integer(labels))];
-    if bridged_io::format_of(&args.output)?.layout != Layout::Array {
-        columns = before_ours(vec![pool.take_ids()], columns, talk);
-    }
-    stages.time(WRITE, || args.out.write(&args.output, columns))?;
-
+    let side = SideSpec {
+        cluster: spec.clone(),
+        scale: args.scale,
+        count: Count::Told,
+        sample: args.sample.map(|rows| rows as usize),
+    };
+    let stored = match args.passes.may_be_large(&[&source]) {
+        true => Some(stages.time("read", || source.stored(&columns.read, columns.select(&[])))?),
+        false => None,
+    };
+    let streams = bridged_io::format_of(&args.output)?.writes_pieces();
+    let large = |rows: &StoredRows| streams && args.passes.is_large_to_cluster(rows, &side);
+    let Labelled { clustering, columns: width, notes } = match stored.filter(large) {
+        Some(rows) => args.in_passes(&rows, &side, talk, &stages)?,
+        None => args.in_memory(&source, columns, &side, talk, &stages)?,
+    };
     let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
     let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
         let report = json!({
-            "rows": pool.rows.rows(), "columns": pool.rows.cols(), "parameters": spec,
+            "rows": clustering.labels.len(), "columns": width, "parameters": spec,
             "notes": notes,
             "clusters": clustering.k(), "sizes": clustering.sizes, "noise": noise,
             "inertia": clustering.inertia, "iterations": clustering.iterations,
@@ -126,7 +127,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         });
         printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
-        let rows = plural(pool.rows.rows(), "row");
+        let rows = plural(clustering.labels.len(), "row");
         let clusters = plural(clustering.k(), "cluster");
         let (method, sizes) = (spec.name(), sizes(&clustering.sizes));
         if clustering.k() > 0 {
@@ -150,6 +151,83 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Rows that were clustered, and whose labels are written.
+struct Labelled {
+    clustering: Clustering,
+    columns: usize,
+    notes: Vec<String>,
+}
+
+fn labels(labels: &[u32]) -> Column {
+    let label = |&l: &u32| Some(if l == NOISE { -1 } else { i64::from(l) });
+    Column::new("label", ColumnData::Integer(labels.iter().map(label).collect()))
+}
+
+impl Args {
+    /// With all rows in memory.
+    fn in_memory(
+        &self,
+        source: &Source,
+        columns: Columns<'_>,
+        side: &SideSpec,
+        talk: &Talk,
+        stages: &Stages,
+    ) -> Result<Labelled> {
+        let mut pool = stages.time("read", || pools::read_pool(source, columns, &[]))?;
+        let notes = talk.notes(source.name(), &pool.notes);
+        if side.uses_origin() {
+            pool.rows = std::mem::take(&mut pool.offset).undo(pool.rows);
+        }
+        let clustering = side.cluster_rows(&pool.rows.view(), Seed(self.seed), stages);
+        let clustering = named(clustering, source)?;
+        let mut columns = vec![labels(&clustering.labels)];
+        if bridged_io::format_of(&self.output)?.layout != Layout::Array {
+            columns = before_ours(vec![pool.take_ids()], columns, talk);
+        }
+        stages.time(WRITE, || self.out.write(&self.output, columns))?;
+        Ok(Labelled { clustering, columns: pool.rows.cols(), notes })
+    }
+
+    /// With the rows left in their files.
+    fn in_passes(
+        &self,
+        rows: &StoredRows,
+        side: &SideSpec,
+        talk: &Talk,
+        stages: &Stages,
+    ) -> Result<Labelled> {
+        if side.uses_origin() && !rows.offset().is_none() {
+            return Err(Error::OffsetInPasses { side: "the rows" }.into());
+        }
+        stages.time("read ids", || rows.check_ids())?;
+        let mut notes = talk.notes(rows.source().name(), rows.notes());
+        notes.extend(talk.notes(rows.source().name(), &[passes::stay("the rows", rows)]));
+        let clustering = named(side.cluster_rows(rows, Seed(self.seed), stages), rows.source())?;
+        let quiet = talk.quietly();
+        stages.time(WRITE, || {
+            passes::write_stream(self.out, &self.output, |write| {
+                rows.for_each_pool(passes::BATCH, |first, mut pool| {
+                    let ours = vec![labels(&clustering.labels[first..first + pool.rows.rows()])];
+                    let talk = if first == 0 { talk } else { &quiet };
+                    write(before_ours(vec![pool.take_ids()], ours, talk))
+                })
+            })
+        })?;
+        Ok(Labelled { clustering, columns: rows.cols(), notes })
+    }
+}
+
+/// An error of a clustering names the files.
+fn named(clustering: Result<Clustering, Error>, source: &Source) -> Result<Clustering> {
+    clustering.map_err(|error| {
+        let error = match error {
+            Error::Cluster { source, .. } => anyhow::Error::from(source),
+            error => error.into(),
+        };
+        error.context(format!("`{}`", source.name().display()))
+    })
 }
 
 /// `none`, `standardize`, `l2` or `pca:N`.

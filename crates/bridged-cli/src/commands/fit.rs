@@ -11,7 +11,7 @@ use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::Result;
 use bridged::{BridgedClustering, BridgedModel, Direction};
 use bridged_io::{Pool, ReadOptions, Source, StoredRows};
-use bridged_math::{Rows, Seed, memory};
+use bridged_math::Seed;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -199,10 +199,7 @@ impl Task<'_> {
         for (name, rows) in [("x", x), ("y", y)] {
             let path = rows.source().name();
             notes.extend(talk.notes(path, rows.notes()));
-            let size = memory::shown(4 * (rows.rows() * rows.cols()) as u64);
-            let what =
-                format!("the rows of {name}, {size}, stay in their files and are read in passes");
-            notes.extend(talk.notes(path, &[what]));
+            notes.extend(talk.notes(path, &[passes::stay(&format!("the rows of {name}"), rows)]));
         }
         notes.extend(talk.notes(self.pairs, &pairs.notes));
         let model = passes::fit(self.settings, (x, y), &pairs.rows, self.seed, stages)?;

@@ -2,7 +2,7 @@
 
 use crate::options::{self, usage};
 use crate::outputs;
-use crate::passes::PassFlags;
+use crate::passes::{self, PassFlags};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, plural};
 use crate::progress::{Stages, Talk, WRITE};
@@ -12,15 +12,10 @@ use anyhow::{Result, anyhow};
 use bridged::offset::Offset;
 use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side, Status};
 use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, StoredRows};
-use bridged_math::cancel::Context;
 use bridged_math::{Matrix, Rows, Stage};
 use serde_json::json;
-use std::io::{self, Write};
-use std::panic::resume_unwind;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -223,64 +218,22 @@ impl Task<'_> {
         let mut notes = self.talk.notes(path, rows.notes());
         let (mut summary, mut sides) = (Summary::default(), Vec::new());
         let quiet = self.talk.quietly();
-        let (context, writes) = (Context::current(), AtomicBool::new(true));
-        let (send, pieces) = mpsc::sync_channel(1);
-        let (predicted, written) = thread::scope(|scope| {
-            let predict = || -> Result<()> {
-                let stage = Stage::begin(stages, "rows", Some(rows.rows() as u64))?;
-                rows.for_each_pool(BATCH, |first, pool| {
-                    if first == 0 {
-                        sides = self.wrong_side(path, &pool);
-                    }
-                    let done = (first + pool.rows.rows()) as u64;
-                    let talk = if first == 0 { self.talk } else { &quiet };
-                    let (columns, of_pool) = Task { talk, ..*self }.answer(pool, path, stages)?;
-                    summary.add(of_pool);
-                    stage.step(done)?;
-                    send.send(Piece::Columns(columns)).map_err(|_| {
-                        writes.store(false, Ordering::Relaxed);
-                        anyhow!("the output could not be written")
-                    })
-                })?;
-                // Without this the rows have ended too early, and nothing is written.
-                _ = send.send(Piece::End);
-                Ok(())
-            };
-            let worker = scope.spawn(move || context.enter(predict));
-            let written = self.args.out.write_pieces(&self.args.output, Pieces(pieces));
-            let predicted = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-            (predicted, written)
-        });
-        match predicted {
-            Err(error) if writes.load(Ordering::Relaxed) => return Err(error),
-            _ => written?,
-        }
+        passes::write_stream(self.args.out, &self.args.output, |write| {
+            let stage = Stage::begin(stages, "rows", Some(rows.rows() as u64))?;
+            rows.for_each_pool(passes::BATCH, |first, pool| {
+                if first == 0 {
+                    sides = self.wrong_side(path, &pool);
+                }
+                let done = (first + pool.rows.rows()) as u64;
+                let talk = if first == 0 { self.talk } else { &quiet };
+                let (columns, of_pool) = Task { talk, ..*self }.answer(pool, path, stages)?;
+                summary.add(of_pool);
+                stage.step(done)?;
+                write(columns)
+            })
+        })?;
         notes.extend(sides);
         Ok((summary, notes))
-    }
-}
-
-/// The rows that are predicted at a time.
-const BATCH: usize = 1 << 15;
-
-/// What comes from whoever predicts to whoever writes.
-enum Piece {
-    Columns(Vec<Column>),
-    End,
-}
-
-/// The columns piece by piece; an error where they break off.
-struct Pieces(mpsc::Receiver<Piece>);
-
-impl Iterator for Pieces {
-    type Item = io::Result<Vec<Column>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.0.recv() {
-            Ok(Piece::Columns(columns)) => Some(Ok(columns)),
-            Ok(Piece::End) => None,
-            Err(_) => Some(Err(io::Error::other("the rows break off"))),
-        }
     }
 }
 

@@ -98,3 +98,16 @@ fn ids_that_two_parts_share_are_named_and_row_numbers_are_enough_if_asked_for() 
     folder.write("pairs.csv", "x_id,y_id\n0,y0\n1,y1\n2,y2\n");
     folder.ok(&format!("{fit} --x-id row"));
 }
+
+#[test]
+fn labels_in_passes_are_the_labels_in_memory() {
+    let folder = folder();
+    for scale in ["none", "standardize", "l2", "pca:2"] {
+        let cluster = format!("cluster --scale {scale} -k 3");
+        folder.ok(&format!("{cluster} x.csv -o once.csv"));
+        folder.ok(&format!("{cluster} x --in-passes -o stream.csv"));
+        assert_eq!(folder.text("once.csv"), folder.text("stream.csv"), "{scale}");
+    }
+    folder.ok("cluster x --in-passes -m dbscan --sample 60 -o sampled.csv");
+    folder.fails(1, "cluster x --in-passes -m dbscan -o none.csv", &["--sample N"]);
+}

@@ -2,16 +2,19 @@
 
 use super::local_map::radii;
 use crate::Error;
-use crate::cluster::{ClusterError, ClusterSpec, Spread, check_finite, means_of_rows};
+use crate::cluster::{
+    ClusterError, ClusterSpec, Clustering, Spread, check_finite, check_rows, means_of_rows,
+};
 use crate::kept::{Cached, KeptRows};
 use crate::novelty::Novelty;
 use crate::offset::Offset;
 use crate::problem::{Keep, StoredPool};
 use crate::rows_at::Kept;
-use crate::scale::Scaler;
+use crate::scale::{Scale, Scaler};
 use crate::separation::{Failed, separation_of};
 use crate::settings::{KeepRows, SideSpec};
 use crate::side::{Names, Side};
+use bridged_math::cancel::cancellable;
 use bridged_math::rows::{InMemory, Mapped, Without, mean_row};
 use bridged_math::{MatrixRef, Rows, Scope, Seed, Watch};
 use std::collections::BTreeSet;
@@ -80,28 +83,12 @@ impl Side {
         let seen = ScaledRows::new(&scaler, pool);
         let scaled = seen.rows(pool);
         let clusterer = &settings.cluster;
-        let wrong = |source| match source {
-            ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
-            ClusterError::Rows(error) => Error::Rows(error),
-            source => Error::Cluster { side: name, source },
-        };
-        // Equal rows may differ in their last digits once they are projected.
-        let distinct = clusterer.check_distinct_rows(pool);
-        distinct.and_then(|()| clusterer.check_distinct_rows(scaled)).map_err(wrong)?;
-        // Finite rows stay finite without scaling; otherwise they are checked again.
-        let fit = || {
-            let most = settings.sample.unwrap_or(usize::MAX);
-            clusterer.fit_sample(scaled, most, seed.child(name), &watch)
-        };
-        let clustering = match scaler {
-            Scaler::None => fit(),
-            _ => check_finite(scaled).and_then(|()| fit()),
-        };
-        let clustering = clustering.map_err(wrong)?;
+        let clustering = clusters_of(settings, (pool, scaled), seed.child(name), &watch)
+            .map_err(|e| wrong(name, e))?;
         if let (0, ClusterSpec::Dbscan(dbscan)) = (clustering.k(), clusterer) {
             let few: Vec<usize> =
                 (0..scaled.rows().min(settings.sample.unwrap_or(usize::MAX))).collect();
-            return Err(wrong(dbscan.no_cluster(scaled.select(&few)?.view())));
+            return Err(wrong(name, dbscan.no_cluster(scaled.select(&few)?.view())));
         }
         let labels = &clustering.labels;
         let values = match scaler {
@@ -134,6 +121,51 @@ impl Side {
             clustering,
             values,
         })
+    }
+}
+
+impl SideSpec {
+    /// Clusters rows that need not be in memory, as a side of a model would be.
+    pub fn cluster_rows(
+        &self,
+        rows: &dyn Rows,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<Clustering, Error> {
+        let name = "the rows";
+        cancellable(watch, || {
+            let failed = |source| wrong(name, source);
+            check_rows(rows).map_err(failed)?;
+            let scaler = self.scale.fit_rows(rows, name)?;
+            let seen = ScaledRows::new(&scaler, rows);
+            clusters_of(self, (rows, seen.rows(rows)), seed, watch).map_err(failed)
+        })?
+    }
+}
+
+/// Clusters a pool that distances see scaled.
+fn clusters_of(
+    settings: &SideSpec,
+    (pool, scaled): (&dyn Rows, &dyn Rows),
+    seed: Seed,
+    watch: &dyn Watch,
+) -> Result<Clustering, ClusterError> {
+    let clusterer = &settings.cluster;
+    // Equal rows may differ in their last digits once they are projected.
+    clusterer.check_distinct_rows(pool)?;
+    clusterer.check_distinct_rows(scaled)?;
+    // Finite rows stay finite without scaling; otherwise they are checked again.
+    if settings.scale != Scale::None {
+        check_finite(scaled)?;
+    }
+    clusterer.fit_sample(scaled, settings.sample.unwrap_or(usize::MAX), seed, watch)
+}
+
+fn wrong(side: &'static str, source: ClusterError) -> Error {
+    match source {
+        ClusterError::Cancelled(cancelled) => Error::Cancelled(cancelled),
+        ClusterError::Rows(error) => Error::Rows(error),
+        source => Error::Cluster { side, source },
     }
 }
 
