@@ -43,8 +43,8 @@ pub(crate) const CSV: Format = Format {
     peek: |input| peek(input, b','),
     survey: |input| survey(input, b','),
     pass,
-    write: |sink, table| write(sink, table, b','),
-    write_pieces: None,
+    write: |sink, table| write(sink, table, &mut std::iter::empty(), b','),
+    write_pieces: Some(|sink, first, rest| write(sink, first, rest, b',')),
 };
 
 /// TSV in the list of formats.
@@ -62,8 +62,8 @@ pub(crate) const TSV: Format = Format {
     peek: |input| peek(input, b'\t'),
     survey: |input| survey(input, b'\t'),
     pass,
-    write: |sink, table| write(sink, table, b'\t'),
-    write_pieces: None,
+    write: |sink, table| write(sink, table, &mut std::iter::empty(), b'\t'),
+    write_pieces: Some(|sink, first, rest| write(sink, first, rest, b'\t')),
 };
 
 fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
@@ -375,10 +375,16 @@ fn other_separator(header: &str, row: &str, separator: u8) -> Option<&'static st
     candidates.iter().find(|(byte, c, _)| *byte != separator && fits(c)).map(|&(_, _, name)| name)
 }
 
-fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteError> {
+/// Writes a first table with its header, and those that follow it.
+fn write(
+    sink: &mut Sink<'_>,
+    first: &Table,
+    rest: &mut dyn Iterator<Item = io::Result<Table>>,
+    separator: u8,
+) -> Result<(), WriteError> {
     let failed = |e: csv::Error| WriteError::Failed(Box::new(e));
     let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(sink);
-    let header = table.flat_names();
+    let header = first.flat_names();
     let mut sorted: Vec<&str> = header.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|w| w[0] == w[1]) {
@@ -386,12 +392,19 @@ fn write(sink: &mut Sink<'_>, table: &Table, separator: u8) -> Result<(), WriteE
     }
     writer.write_record(&header).map_err(failed)?;
     let mut line = ByteRecord::new();
-    for i in 0..table.rows() {
-        line.clear();
-        for column in &table.columns {
-            push_cells(&mut line, column, i);
+    let mut push = |table: &Table| -> Result<(), WriteError> {
+        for i in 0..table.rows() {
+            line.clear();
+            for column in &table.columns {
+                push_cells(&mut line, column, i);
+            }
+            writer.write_byte_record(&line).map_err(failed)?;
         }
-        writer.write_byte_record(&line).map_err(failed)?;
+        Ok(())
+    };
+    push(first)?;
+    for piece in rest {
+        push(&piece?)?;
     }
     writer.flush()?;
     Ok(())

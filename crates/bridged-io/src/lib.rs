@@ -230,7 +230,15 @@ pub fn write_pieces(
     };
     let first = first.map_err(unreadable)?;
     check(path, &first)?;
-    replace(path, |sink| write(sink, &first, &mut pieces))
+    if !format::is_gzip(path) {
+        return replace(path, |sink| write(sink, &first, &mut pieces));
+    }
+    replace(path, |sink| {
+        let mut compressed = GzEncoder::new(sink, Compression::default());
+        write(&mut compressed, &first, &mut pieces)?;
+        compressed.finish()?;
+        Ok(())
+    })
 }
 
 /// Refuses what no format can hold.

@@ -3,7 +3,7 @@
 //! A pass over [`Rows`] sees them in parts, one after the other. Where one part ends and the next begins
 //! is up to the source: a row group of a Parquet file, a few thousand lines of a memory-mapped array, or
 //! all of a matrix at once. **Nothing that is computed may depend on these borders.** A sum is taken row
-//! by row in row order, or in the blocks of [`chunks`](crate::chunks) whose borders follow from the
+//! by row in row order, or in the blocks of [`chunks`] whose borders follow from the
 //! number of rows alone ([`BlockSums`]). Then a fit from files has the bytes of the fit in memory.
 //!
 //! ```

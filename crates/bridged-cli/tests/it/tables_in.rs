@@ -260,7 +260,7 @@ fn a_memory_limit_is_kept_and_named() {
         1,
         "cluster x.csv -k 3 -o l.csv --memory 1kB",
         &[
-            "`x.csv`, a table of 2,000 rows: this needs about",
+            "`x.csv`, the ids of 2,000 rows: this needs about",
             "of the limit of 1.0 kB",
             "--memory SIZE",
         ],

@@ -183,9 +183,13 @@ fn refuse(what: &str, option: &str) -> anyhow::Error {
 /// A file that vectors can be written to block by block.
 fn output(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if bridged_io::known_format(&path).is_some_and(bridged_io::Format::writes_pieces) {
+    // A text of a thousand numbers per row helps nobody.
+    let holds_vectors = |format: &bridged_io::Format| {
+        format.writes_pieces() && format.layout == bridged_io::Layout::Columns
+    };
+    if bridged_io::known_format(&path).is_some_and(holds_vectors) {
         return Ok(path);
     }
-    let known = bridged_io::extensions(bridged_io::Format::writes_pieces).join(" or ");
+    let known = bridged_io::extensions(holds_vectors).join(" or ");
     Err(format!("vectors are written block by block; give a name that ends in {known}"))
 }
