@@ -6,7 +6,7 @@
 //! as `date=2026-01-01` become a column of all rows below them.
 //!
 //! [`Source::read`] gives all of it as one [`Table`]; [`Source::stored`] leaves it where it is and reads it in passes
-//! of a few megabytes ([`StoredRows`](crate::StoredRows)). A part that changes or disappears between two passes is an
+//! of a few megabytes ([`StoredRows`]). A part that changes or disappears between two passes is an
 //! error that names it.
 //!
 //! ```

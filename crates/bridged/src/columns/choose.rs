@@ -11,7 +11,7 @@ use std::collections::HashSet;
 /// What the user named; nothing means the rules of this module.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// The id column, or [`ROW_NUMBER`].
+    /// The id column, or [`ROW_NUMBER`](super::ROW_NUMBER).
     pub id: Option<&'a str>,
     /// The list column, a numeric column, or the common start of numeric columns.
     pub vector: Option<&'a str>,
