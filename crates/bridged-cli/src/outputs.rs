@@ -10,7 +10,7 @@ use anyhow::Result;
 use bridged::columns::ColumnKind;
 use bridged::files::{FileError, Kind, Output, Overwrite};
 use bridged_io::Layout;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A model will be written there.
 pub fn model<P: AsRef<Path>>(path: &Path, inputs: &[P], force: bool) -> Result<()> {
@@ -71,6 +71,23 @@ pub fn table<P: AsRef<Path>>(path: &Path, kind: Kind, inputs: &[P], force: bool)
         _ => Overwrite::forced(force),
     };
     check(path, kind, &inputs, overwrite)
+}
+
+/// A table that is written into a folder of rows would be one of them the next time.
+pub fn not_among_rows(path: &Path, rows: &[PathBuf]) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(folder) = folder.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
+    let holds = |name: &&PathBuf| {
+        name.is_dir() && name.canonicalize().is_ok_and(|rows| folder.starts_with(rows))
+    };
+    match rows.iter().find(holds) {
+        Some(rows) => Err(usage(format!(
+            "`{}` is in the folder of rows `{}` and would be read with it the next time; write it elsewhere",
+            path.display(),
+            rows.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A file of that kind will be written there.

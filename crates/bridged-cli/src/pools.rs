@@ -115,7 +115,10 @@ pub fn into_pool(pool: Pool) -> bridged::Pool {
 /// What a model keeps of a pool besides its rows.
 pub fn names(pool: &Pool) -> Names {
     let texts = pool.texts().into_iter().map(Into::into).collect();
-    let ids = if pool.id_name.is_some() { pool.ids.clone() } else { Vec::new() };
+    // Rows without ids are called by their numbers, which are not their places where rows were left out.
+    let placed = |(at, id): (usize, &String)| id.parse() == Ok(at);
+    let plain = pool.id_name.is_none() && pool.ids.iter().enumerate().all(placed);
+    let ids = if plain { Vec::new() } else { pool.ids.clone() };
     Names { ids, texts, vector: pool.vector_names.clone(), id: pool.id_name.clone() }
 }
 

@@ -86,6 +86,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
     let inputs = pools::inputs(&[&args.rows], &[]);
     outputs::table(&args.output, outputs::LABELS, &inputs, args.force)?;
+    outputs::not_among_rows(&args.output, &args.rows)?;
     let source = pools::find(&args.rows)?;
     let stages = talk.watch();
     let columns = Columns {

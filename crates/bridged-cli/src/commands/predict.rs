@@ -74,6 +74,7 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let inputs = pools::inputs(&[&args.rows], &[&args.model]);
     outputs::table(&args.output, outputs::PREDICTIONS, &inputs, args.force)?;
+    outputs::not_among_rows(&args.output, &args.rows)?;
     let source = pools::find(&args.rows)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
@@ -105,6 +106,16 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         };
         printer::say(&format!("note: --nearest {neighbours}: {what}"));
     }
+    let held = match model.to(direction) {
+        to if neighbours > 0 && to.rows_at().is_some() => vec![format!(
+            "--nearest looks among the {} of {} rows of {} that the model holds",
+            count(to.len()),
+            count(to.total()),
+            direction.output()
+        )],
+        _ => Vec::new(),
+    };
+    let held = talk.notes(&args.model, &held);
     let task = Task { args, model: &model, direction, ask, neighbours, layout, with_values, talk };
     let stored = match args.passes.may_be_large(&[&source]) {
         true => {
@@ -113,7 +124,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         false => None,
     };
     let streams = bridged_io::format_of(&args.output)?.writes_pieces();
-    let (summary, notes) = match stored.filter(|rows| streams && args.passes.is_large(rows)) {
+    let (summary, mut notes) = match stored.filter(|rows| streams && args.passes.is_large(rows)) {
         Some(rows) => task.stream(&rows, &stages)?,
         None => {
             let pool = stages.time("read rows", || pools::read_pool(&source, columns, &[]))?;
@@ -124,6 +135,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             (summary, notes)
         }
     };
+    notes.extend(held);
 
     let mut out = printer::out();
     if args.json {

@@ -69,6 +69,32 @@ fn predictions_as_a_stream_are_the_predictions_at_once() {
 }
 
 #[test]
+fn rows_that_a_model_does_not_hold_are_not_passed_over_in_silence() {
+    let folder = folder();
+    folder.ok(&format!("{FIT} --in-passes --x x --y y -o m.bridged"));
+    let note = "--nearest looks among the 90 of 90 rows of y that the model holds";
+    let out = folder.run("predict m.bridged x.csv --nearest 1 -o out.csv");
+    assert!(out.stderr.contains(note), "{}", out.stderr);
+    let json = folder.json("predict m.bridged x.csv --nearest 1 -o out.csv");
+    assert!(json["notes"].to_string().contains(note), "{json}");
+}
+
+#[test]
+fn an_output_does_not_become_a_part_of_its_input() {
+    let folder = folder();
+    folder.ok(&format!("{FIT} --x x.csv --y y.csv -o m.bridged"));
+    std::fs::create_dir(folder.path("x/deep")).expect("a folder");
+    for command in ["cluster x -k 3", "predict m.bridged x"] {
+        for output in ["x/out.csv", "x/deep/out.csv", "./x/../x/out.csv"] {
+            let refused = ["`x`", "would be read with it"];
+            folder.fails(2, &format!("{command} -o {output}"), &refused);
+            folder.fails(2, &format!("{command} --force -o {output}"), &refused);
+        }
+    }
+    folder.ok("cluster x -k 3 -o out.csv");
+}
+
+#[test]
 fn a_part_that_breaks_in_a_stream_leaves_no_output() {
     let folder = folder();
     folder.ok(&format!("{FIT} --x x.csv --y y.csv -o m.bridged"));

@@ -121,7 +121,7 @@ impl BridgedModel {
             grade,
             error,
             chance,
-            covered: covered / from.clustering.labels.len().max(1) as f64,
+            covered: covered / from.total().max(1) as f64,
             clarity: regressor
                 .reading
                 .is_mixture()

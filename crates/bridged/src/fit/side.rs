@@ -62,6 +62,10 @@ impl Side {
         };
         let rows = Kept::choose(pool.rows.rows(), paired.iter().copied());
         self.names = names_of(&rows)?;
+        if self.names.ids.is_empty() {
+            // Without ids a row is called by its number in the pool, not by its place among those that are kept.
+            self.names.ids = rows.iter().map(usize::to_string).collect();
+        }
         let labels = &self.clustering.labels;
         self.clustering.labels = rows.iter().map(|&row| labels[row]).collect();
         if keep_rows == KeepRows::Yes {

@@ -97,6 +97,29 @@ fn a_model_of_pools_in_passes_keeps_some_rows_and_knows_where_all_are() {
 }
 
 #[test]
+fn rows_without_ids_keep_the_numbers_that_they_have_in_the_pool() {
+    let mixture = Mixture { classes: 4, dim_x: 3, dim_y: 2, separation: 9.0, ..Mixture::default() };
+    let s = mixture.draw(sizes(30_000, 25_000, 1, Pairs::Stratified(4)), Seed(3));
+    let names_of = |_: &[usize]| Ok(Names::default());
+    let (x, y) = (InParts::new(s.x.view(), 7_000), InParts::new(s.y.view(), 9_000));
+    let keep = || Some(Keep { names_of: &names_of, at: RowsAt::default() });
+    let pools = |rows| StoredPool { keep: keep(), ..pool(rows) };
+    let settings = BridgedClustering { members: Members::One, ..with_clusters("kmeans", 4) };
+    let model =
+        settings.fit_stored(pools(&x), pools(&y), &s.pairs, Seed(5), &Silent).expect("plain data");
+    for (&(x, y), &(kept_x, kept_y)) in s.pairs.iter().zip(model.pairs()) {
+        assert_eq!(model.x().names().id(kept_x as usize), x.to_string());
+        assert_eq!(model.y().names().id(kept_y as usize), y.to_string());
+    }
+    for direction in [bridged::Direction::Forward, bridged::Direction::Reverse] {
+        assert_eq!(
+            model.verdict(direction).covered,
+            in_memory(&settings, &s).verdict(direction).covered
+        );
+    }
+}
+
+#[test]
 fn scaling_and_pairs_that_stay_apart_are_the_same_from_parts() {
     let s = sample();
     let scales = [Scale::Standardize, Scale::L2, Scale::Pca { components: 3 }];
