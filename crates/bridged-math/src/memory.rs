@@ -36,6 +36,13 @@ const SMALL: u64 = 64 << 20;
 /// Lets the program take this many bytes in all, whatever the machine has free.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
+    allocator::keep_few_arenas();
+}
+
+/// Gives memory that was freed back to the system. Allocators keep it for the next who asks, and beside a limit it
+/// then counts as taken.
+pub fn give_back() {
+    allocator::trim();
 }
 
 /// Says once what the users of a front end write to set the limit, for the end of a refusal.
@@ -73,6 +80,9 @@ pub fn budget() -> u64 {
 pub fn require(what: impl Into<String>, bytes: u64) -> Result<(), TooLarge> {
     if bytes < SMALL && limit().is_none() {
         return Ok(());
+    }
+    if limit().is_some() && free().is_some_and(|free| bytes > free) {
+        give_back();
     }
     match free() {
         Some(free) if bytes > free => {
@@ -186,7 +196,7 @@ fn machine() -> Option<u64> {
 }
 
 /// What the process holds in memory now; 0 where that is not known.
-fn resident() -> u64 {
+pub fn resident() -> u64 {
     file("/proc/self/status").and_then(|text| kilobytes(&text, "VmRSS")).unwrap_or(0)
 }
 
@@ -236,9 +246,55 @@ fn control_groups() -> Option<u64> {
     least
 }
 
+/// What the allocator of glibc is told. It gives every thread a heap of its own and returns the top of each alone.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod allocator {
+    use std::ffi::c_int;
+
+    /// As `malloc.h` has it.
+    const M_ARENA_MAX: c_int = -8;
+
+    unsafe extern "C" {
+        fn malloc_trim(pad: usize) -> c_int;
+        fn mallopt(parameter: c_int, value: c_int) -> c_int;
+    }
+
+    /// Threads that begin from now on share two heaps: what one of them has freed the others can take.
+    pub fn keep_few_arenas() {
+        // SAFETY: both functions may be called at any time, by any thread.
+        unsafe { mallopt(M_ARENA_MAX, 2) };
+    }
+
+    pub fn trim() {
+        // SAFETY: as above.
+        unsafe { malloc_trim(0) };
+    }
+}
+
+/// Other allocators return what is freed by themselves, or cannot be asked to.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+mod allocator {
+    pub fn keep_few_arenas() {}
+
+    pub fn trim() {}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn what_was_freed_is_given_back() {
+        // Many small pieces, of which the last stays: nothing of the heap's top is free.
+        let mut pieces: Vec<Vec<u8>> = (0..40_000).map(|_| vec![1; 4_000]).collect();
+        let held = resident();
+        let last = pieces.pop();
+        drop(pieces);
+        give_back();
+        assert!(resident() + 100_000_000 < held, "{} of {held}", resident());
+        drop(last);
+    }
 
     #[test]
     fn sizes_are_read_as_people_write_them() {

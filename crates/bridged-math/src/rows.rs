@@ -41,16 +41,27 @@ pub trait Rows: Send + Sync {
     /// Hands out all rows, in order. An error of the source or of the visitor ends the pass.
     fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError>;
 
-    /// Copies these rows, whose numbers ascend.
-    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+    /// Hands out these rows, whose numbers ascend, in order and in parts. The visitor is told the place of the first
+    /// row of a part in `rows`.
+    fn scan_some(&self, rows: &[usize], visit: &mut Visit<'_>) -> Result<(), RowsError> {
         debug_assert!(rows.is_sorted());
-        let mut data = Vec::with_capacity(rows.len() * self.cols());
         let mut next = 0;
         self.scan(&mut |first, part| {
-            while let Some(&row) = rows.get(next).filter(|&&row| row < first + part.rows()) {
-                data.extend_from_slice(part.row(row - first));
-                next += 1;
+            let here = rows[next..].partition_point(|&row| row < first + part.rows());
+            if here == 0 {
+                return Ok(());
             }
+            let found = part.select(rows[next..next + here].iter().map(|row| row - first));
+            next += here;
+            visit(next - here, found.view())
+        })
+    }
+
+    /// Copies these rows, whose numbers ascend.
+    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+        let mut data = Vec::with_capacity(rows.len() * self.cols());
+        self.scan_some(rows, &mut |_, part| {
+            data.extend_from_slice(part.data());
             Ok(())
         })?;
         Ok(Matrix::new(rows.len(), self.cols(), data).expect("every row that was named is there"))
@@ -181,6 +192,10 @@ impl Rows for Mapped<'_> {
         self.rows.scan(&mut |first, part| visit(first, (self.map)(part).view()))
     }
 
+    fn scan_some(&self, rows: &[usize], visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        self.rows.scan_some(rows, &mut |at, part| visit(at, (self.map)(part).view()))
+    }
+
     fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
         Ok((self.map)(self.rows.select(rows)?.view()))
     }
@@ -237,6 +252,11 @@ impl Rows for Without<'_> {
                 false => Ok(()),
             }
         })
+    }
+
+    fn scan_some(&self, rows: &[usize], visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        let in_source: Vec<usize> = rows.iter().map(|&row| self.in_source(row)).collect();
+        self.rows.scan_some(&in_source, visit)
     }
 
     fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
@@ -392,8 +412,19 @@ mod tests {
         let x = rows(100);
         let wanted = [0, 1, 1, 32, 33, 99];
         for len in [1, 33, 100] {
-            let found = InParts::new(x.view(), len).select(&wanted).unwrap();
-            assert_eq!(found, x.view().select(wanted));
+            let parts = InParts::new(x.view(), len);
+            assert_eq!(parts.select(&wanted).unwrap(), x.view().select(wanted));
+            let mut places = Vec::new();
+            parts
+                .scan_some(&wanted, &mut |at, part| {
+                    for i in 0..part.rows() {
+                        assert_eq!(part.row(i), x.row(wanted[at + i]));
+                        places.push(at + i);
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(places, [0, 1, 2, 3, 4, 5]);
         }
         let twice =
             |part: MatrixRef<'_>| Matrix::from_fn(part.rows(), 1, |i, _| 2.0 * part.row(i)[2]);

@@ -1,5 +1,5 @@
 //! Progress and cancellation in one: long work tells a [`Watch`] where it is, and the watch says
-//! whether to go on.
+//! whether to go on. It may also keep the state of work that can go on from there another day.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -53,6 +53,27 @@ impl<'a> Event<'a> {
 pub trait Watch: Sync {
     /// Called often; must be cheap.
     fn on(&self, event: Event<'_>) -> ControlFlow<()>;
+
+    /// The state that the same work left under this name when it was stopped.
+    fn resume(&self, name: &str) -> Option<Vec<u8>> {
+        _ = name;
+        None
+    }
+
+    /// Whether a state that is at hand now should be saved. Asked after every pass.
+    fn wants_state(&self) -> bool {
+        false
+    }
+
+    /// Saves a state, in place of the one before it. Work goes on whether that succeeds or not.
+    fn save(&self, name: &str, state: &[u8]) {
+        _ = (name, state);
+    }
+
+    /// Hears of a number that the result does not hold, such as how near to the optimum it is.
+    fn figure(&self, name: &str, value: f64) {
+        _ = (name, value);
+    }
 }
 
 /// Hears nothing and never stops the work.
@@ -88,6 +109,10 @@ impl<'w> Scope<'w> {
     pub fn new(watch: &'w dyn Watch, name: &'w str) -> Self {
         Self { watch, name }
     }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.name)
+    }
 }
 
 impl Watch for Scope<'_> {
@@ -95,8 +120,24 @@ impl Watch for Scope<'_> {
         if event == Event::Ask {
             return self.watch.on(event);
         }
-        let path = format!("{}/{}", self.name, event.stage());
+        let path = self.path(event.stage());
         self.watch.on(event.with_stage(&path))
+    }
+
+    fn resume(&self, name: &str) -> Option<Vec<u8>> {
+        self.watch.resume(&self.path(name))
+    }
+
+    fn wants_state(&self) -> bool {
+        self.watch.wants_state()
+    }
+
+    fn save(&self, name: &str, state: &[u8]) {
+        self.watch.save(&self.path(name), state);
+    }
+
+    fn figure(&self, name: &str, value: f64) {
+        self.watch.figure(&self.path(name), value);
     }
 }
 

@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let view = x.view();
             let rows: &dyn Rows = if parts.is_some() { &in_parts } else { &view };
             let start = Instant::now();
-            let fit = spec.fit_rows(rows, Seed(1), &Silent, None, &mut |_| Ok(()))?;
+            let fit = spec.fit_by_passes(rows, Seed(1), &Silent, None, &mut |_| Ok(()))?;
             let (c, gap) = (&fit.clustering, fit.relative_gap);
             let (least, most) = (c.sizes.iter().min(), c.sizes.iter().max());
             let more = format!("gap {gap:.1e}, sizes {least:?} to {most:?}");

@@ -54,6 +54,8 @@
 pub mod align;
 pub mod bridge;
 mod check;
+#[cfg(feature = "persist")]
+pub mod checkpoint;
 pub mod cluster;
 pub mod columns;
 mod describe;

@@ -23,12 +23,14 @@ use bridged::columns::Missing;
 use bridged::offset::Offset;
 use bridged::{PartAt, RowsAt};
 use bridged_math::rows::{Rows, RowsError, Visit};
-use bridged_math::{Matrix, MatrixRef};
+use bridged_math::{Matrix, MatrixRef, memory};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The bytes of a piece that a pass hands out.
+/// The bytes of a piece that a pass hands out, where there is no limit of memory; else this part of it. About five
+/// pieces are held at once: the one that is computed with, one that waits, and three shapes of the next.
 const PIECE: usize = 8 << 20;
+const PART_OF_LIMIT: u64 = 64;
 
 /// The rows of a piece at most: a kernel has enough to do with them.
 const PIECE_ROWS: usize = 1 << 16;
@@ -129,7 +131,7 @@ impl StoredRows {
 
     /// The rows of a piece of this many bytes per row.
     fn piece_rows(&self) -> usize {
-        (PIECE / (4 * self.cols.max(1))).clamp(1, PIECE_ROWS)
+        (piece_bytes() / (4 * self.cols.max(1))).clamp(1, PIECE_ROWS)
     }
 
     /// For passes that read these columns of the whole table.
@@ -297,31 +299,59 @@ impl Rows for StoredRows {
         read_ahead(produce, |(first, rows): (usize, Matrix)| visit(first, rows.view()))
     }
 
-    fn select(&self, rows: &[usize]) -> Result<Matrix, RowsError> {
+    fn scan_some(&self, rows: &[usize], visit: &mut Visit<'_>) -> Result<(), RowsError> {
         let narrow = self.narrow(self.chosen.vector.places().iter().copied());
         let mut once = rows.to_vec();
         once.dedup();
-        let mut data = Vec::with_capacity(once.len() * self.cols);
-        for (part, rows) in self.by_part(&once) {
-            self.pass(part, &narrow, self.piece_rows(), Some(&rows), &mut |piece| {
-                data.extend_from_slice(self.rows_of(piece, &narrow)?.data());
-                Ok(())
-            })?;
+        // The place in `rows` of the next row, which may be named more than once.
+        let (mut next, mut seen) = (0, 0);
+        for (part, there) in self.by_part(&once) {
+            let mut failed = None;
+            let read = self.pass(part, &narrow, self.piece_rows(), Some(&there), &mut |piece| {
+                let found = self.rows_of(piece, &narrow)?;
+                let of_piece = &once[seen..seen + found.rows()];
+                seen += found.rows();
+                let named = rows[next..].partition_point(|row| Some(row) <= of_piece.last());
+                let handed = if named == found.rows() {
+                    visit(next, found.view())
+                } else {
+                    let places = rows[next..next + named]
+                        .iter()
+                        .map(|row| of_piece.partition_point(|other| other < row));
+                    visit(next, found.view().select(places.collect::<Vec<_>>()).view())
+                };
+                next += named;
+                handed.map_err(|error| {
+                    failed = Some(error);
+                    TableError::from(SourceError::Ended)
+                })
+            });
+            match (failed, read) {
+                (Some(error), _) => return Err(error),
+                (None, read) => read?,
+            }
         }
-        let found = Matrix::new(once.len(), self.cols, data);
-        let found =
-            found.map_err(|e| RowsError(format!("`{}`: {e}", self.source.name().display())))?;
-        if once.len() == rows.len() {
-            return Ok(found);
-        }
-        let places = rows.iter().map(|row| once.partition_point(|other| other < row));
-        Ok(found.view().select(places.collect::<Vec<_>>()))
+        Ok(())
     }
 
     fn in_memory(&self) -> Option<MatrixRef<'_>> {
         None
     }
 }
+
+/// The bytes of a piece.
+fn piece_bytes() -> usize {
+    let part = memory::limit().map_or(PIECE as u64, |limit| limit / PART_OF_LIMIT);
+    part.clamp(1 << 18, PIECE as u64) as usize
+}
+
+/// About how many bytes a pass takes, whoever computes.
+pub fn memory_of_a_pass() -> u64 {
+    6 * piece_bytes() as u64 + PAGES
+}
+
+/// What decoders hold beside the rows: pages and their dictionaries.
+const PAGES: u64 = 8 << 20;
 
 /// The path from the root, so that a model finds it from any folder; an address as it is.
 fn absolute(name: &Path) -> String {

@@ -124,7 +124,7 @@ crate::limits!(BalancedKMeans {
 
 impl Clusterer for BalancedKMeans {
     fn memory(&self, rows: usize, cols: usize) -> u64 {
-        if large::is_large(rows, self.k) {
+        if large::is_large(rows, cols, self.k) {
             return large::memory_by_passes(self, rows, cols);
         }
         let (n, d, k) = (rows as f64, cols as f64, self.k.min(rows) as f64);
@@ -142,9 +142,9 @@ impl Clusterer for BalancedKMeans {
     }
 
     fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
-        Some(match large::are_held(rows, cols, self.k) {
-            true => 4 * (rows * cols) as u64 + self.memory(rows, cols),
-            false => large::memory_by_passes(self, rows, cols),
+        Some(match large::is_large(rows, cols, self.k) {
+            true => large::memory_by_passes(self, rows, cols),
+            false => 4 * (rows * cols) as u64 + self.memory(rows, cols),
         })
     }
 
@@ -164,7 +164,7 @@ impl Clusterer for BalancedKMeans {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         check_shape(&x, self.k)?;
-        if large::is_large(x.rows(), self.k) {
+        if large::is_large(x.rows(), x.cols(), self.k) {
             return large::cluster_rows(self, &x, seed, watch);
         }
         let bounds = self.bounds(x.rows())?;

@@ -13,14 +13,15 @@
 //! The centres of those that remain are measured one by one; if they are many, the row is gathered
 //! with others into a tile whose scores to all centres are one matrix product. Rounding errors are
 //! inside the bounds, and centres that they cannot tell apart are measured in f64, so the labels are
-//! those of a full pass, whatever way a row took.
+//! those of a full pass, whatever way a row took; of equal distances the centre of the lowest number is
+//! taken. Labels follow from a row and the centres alone: not from the groups, which follow from the memory
+//! that is free, nor from earlier passes.
 
 use super::history::History;
 use super::sums::Move;
 use bridged_math::cancel::carry;
 use bridged_math::distance::{
-    Centres, least, least_and_close, nearest_exactly, squared_distance, squared_norm,
-    squared_to_some,
+    Centres, least, least_and_close, squared_distance, squared_norm, squared_to_some,
 };
 use bridged_math::{MatrixRef, Rows, RowsError, chunks};
 use rayon::prelude::*;
@@ -170,6 +171,7 @@ impl Assigner {
             radius: centres.radius(),
             origin: self.origin,
             centres,
+            order: &self.order,
             history: &self.history,
             groups: self.groups,
             epsilon: self.epsilon,
@@ -302,6 +304,7 @@ struct Pass<'p> {
     x: MatrixRef<'p>,
     base: &'p [f32],
     centres: &'p Centres,
+    order: &'p [u32],
     radius: f32,
     origin: f32, // how far the shift is from the origin
     history: &'p History,
@@ -326,9 +329,14 @@ impl Pass<'_> {
         squared_to_some(self.x.row(i), self.history.latest().view(), positions, out);
     }
 
-    /// The nearest by distances in f64 among some centres; of equals the first.
+    /// The nearest by distances in f64 among some centres; of equals the one of the lowest number.
     fn nearest_exactly(&self, i: usize, positions: impl Iterator<Item = u32>) -> u32 {
-        nearest_exactly(self.x.row(i), self.history.latest().view(), positions)
+        let (row, centres) = (self.x.row(i), self.history.latest());
+        let measured = positions.map(|p| (squared_distance(row, centres.row(p as usize)), p));
+        let number = |p: u32| self.order[p as usize];
+        let nearest =
+            measured.min_by(|a, b| a.0.total_cmp(&b.0).then(number(a.1).cmp(&number(b.1))));
+        nearest.expect("there is a position").1
     }
 }
 

@@ -9,26 +9,28 @@
 //! or when the centroids move by less than `tol`. A full pass costs O(n k d); the default skips the
 //! rows that provably stay (`bounds`), with the same labels at the end. Whatever ends a run, its
 //! labels are those of the nearest centre that it keeps. From several starts the run with the lowest
-//! sum is kept, whole.
+//! sum is kept, whole. Where one pass takes long, the starts are compared on a sample (`start`).
 //!
 //! Choose it when clusters are round and of any size; where sizes are known to be equal,
 //! balanced k-means finds them better.
 //!
 //! Lloyd 1982; Arthur & Vassilvitskii 2007 (k-means++); Hornik et al. 2012 (spherical k-means).
 
+mod run;
+mod start;
+
 use super::assign::AssignRule;
-use super::bounds::{Assigner, Pruning, bounds_memory, least_memory};
-use super::clustering::{check_shape, for_each_distance, inertia_of, unit_rows};
-use super::sums::{Move, Sums};
+use super::bounds::{bounds_memory, least_memory};
+use super::clustering::{check_shape, for_each_distance, unit_rows};
+use super::state::States;
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::cancel::carry;
 use bridged_math::distance::squared_distance;
 use bridged_math::rows::{BlockSums, Mapped, mean_row};
-use bridged_math::{
-    Cancelled, Matrix, MatrixRef, Rows, RowsError, Seed, Stage, Watch, chunks, memory,
-};
+use bridged_math::{Matrix, MatrixRef, Rows, RowsError, Seed, Stage, Watch, chunks};
 use rayon::prelude::*;
+use run::{Ended, EndedState, Run, RunState};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -59,7 +61,8 @@ pub struct KMeans {
     /// A run ends when Σ ‖shift of a centroid‖² falls to `tol` × the mean variance of the columns;
     /// 0 goes on until no row moves.
     pub tol: f64,
-    /// Runs from different starts, of which the best is kept.
+    /// Runs from different starts, of which the best is kept. Where a pass takes long, the starts are compared
+    /// on a sample, and the best of them gets the one run over all rows; see [`KMeans::starts_on_sample`].
     pub restarts: u32,
     /// Euclidean, or cosine for spherical k-means.
     pub metric: Metric,
@@ -92,6 +95,18 @@ impl Default for KMeans {
 
 /// Below this many numbers, restarts run side by side; above it, each run uses all threads.
 const SMALL: usize = 4_000_000;
+/// The name of the stage, and of its state.
+const NAME: &str = "kmeans";
+
+/// Where the work is between two passes.
+#[derive(Serialize, Deserialize)]
+struct KMeansState {
+    least_shift: f64,
+    restart: usize,
+    /// The best of the restarts before it.
+    best: Option<EndedState>,
+    run: RunState,
+}
 
 crate::limits!(KMeans {
     k: Limits::at_least(1),
@@ -115,7 +130,23 @@ impl Clusterer for KMeans {
 
     fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
         let k = self.k.min(rows);
-        Some((least_memory(rows) + start_memory(rows, cols, k)) as u64)
+        let start = match self.starts_on_sample(rows, cols) {
+            true => {
+                let sample = super::init::sample_of(k);
+                4.0 * (sample * cols) as f64 + run_memory(sample, cols, k)
+            }
+            false => 0.0,
+        };
+        Some((start.max(least_memory(rows)) + start_memory(rows, cols, k)) as u64)
+    }
+
+    fn memory_wanted(&self, rows: usize, cols: usize, free: u64) -> Option<u64> {
+        let least = self.memory_of_passes(rows, cols)?;
+        let bounds = match self.algorithm {
+            Algorithm::Pruned => bounds_memory(rows, cols, self.k.min(rows)) as u64,
+            Algorithm::Lloyd => 0,
+        };
+        Some(least + bounds.min(run::bounds_within(rows, free)))
     }
 
     fn cluster(
@@ -215,99 +246,63 @@ impl KMeans {
         watch: &dyn Watch,
     ) -> Result<Clustering, ClusterError> {
         check_shape(rows, self.k)?;
-        let restarts = self.init.useful_restarts(self.restarts) as usize;
-        let stage =
-            Stage::begin(watch, "kmeans", Some(restarts as u64 * u64::from(self.max_iter)))?;
-        let least_shift = self.tol * mean_variance(seen)?;
+        let on_sample = self.starts_on_sample(rows.rows(), rows.cols());
+        let restarts =
+            if on_sample { 1 } else { self.init.useful_restarts(self.restarts) as usize };
+        let stage = Stage::begin(watch, NAME, Some(restarts as u64 * u64::from(self.max_iter)))?;
+        let states = States::of(NAME, self, (rows, seed), watch);
+        let resumed: Option<KMeansState> = states.resume();
+        let least_shift = match &resumed {
+            Some(state) => state.least_shift,
+            None => self.tol * mean_variance(seen)?,
+        };
         let done = AtomicU64::new(0);
         let tick = |steps: u32| {
             stage.step(done.fetch_add(u64::from(steps), Ordering::Relaxed) + u64::from(steps))
         };
-        let run = |r: usize| -> Result<KMeansRun, ClusterError> {
-            let start = self.init.centroids(seen, self.k, seed.nth(r))?;
-            let run = self.run(seen, start, least_shift, &tick)?;
-            tick(self.max_iter.saturating_sub(run.iterations))?;
-            Ok(run)
+        let start = |r: usize| match on_sample {
+            true => self.start_on_sample(seen, seed, &stage),
+            false => self.init.centroids(seen, self.k, seed.nth(r)),
         };
         let is_small = rows.in_memory().is_some_and(|x| x.data().len() <= SMALL);
-        let runs: Vec<KMeansRun> = if is_small {
-            (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?
-        } else {
-            best_of((0..restarts).map(run))?
-        };
-        let best =
-            runs.into_iter().reduce(KMeansRun::better).expect("at least one restart is made");
-        self.finish(rows, best)
-    }
-
-    fn run(
-        &self,
-        rows: &dyn Rows,
-        start: Matrix,
-        least_shift: f64,
-        tick: &(dyn Fn(u32) -> Result<(), Cancelled> + Sync),
-    ) -> Result<KMeansRun, ClusterError> {
-        let pruning = match self.algorithm {
-            Algorithm::Pruned => Pruning::On,
-            Algorithm::Lloyd => Pruning::Off,
-        };
-        let mut centroids = self.on_sphere(start);
-        let mut assigner =
-            Assigner::new(rows.rows(), centroids.view(), pruning, room_for_bounds(rows));
-        let mut sums = Sums::zeros(self.k, rows.cols());
-        assigner.assign(rows, centroids.view(), &mut |assigner, part| {
-            let range = part.first..part.first + part.rows.rows();
-            sums.join(part.rows, &assigner.labels_of(range));
-        })?;
-        repair_empty(rows, &mut assigner, &mut sums, &centroids)?;
-        let (mut iterations, mut converged, mut at_rest) = (1, false, false);
-        loop {
-            let next = self.on_sphere(sums.means());
-            let shift = squared_distance(next.data(), centroids.data());
-            centroids = next;
-            tick(1)?;
-            if shift <= least_shift || iterations >= self.max_iter {
-                converged |= shift <= least_shift;
-                break;
-            }
-            let moved = follow(rows, &mut assigner, &mut sums, &centroids)?;
-            iterations += 1;
-            let repaired = repair_empty(rows, &mut assigner, &mut sums, &centroids)?;
-            if moved == 0 && repaired.is_empty() {
-                (converged, at_rest) = (true, true);
-                break;
-            }
+        if is_small && !on_sample {
+            let run = |r: usize| -> Result<KMeansRun, ClusterError> {
+                let run = Run::begin(self, seen, start(r)?)?;
+                let ended = run.finish(least_shift, &mut |_| tick(1))?.run;
+                tick(self.max_iter.saturating_sub(ended.iterations))?;
+                Ok(ended)
+            };
+            let runs: Vec<KMeansRun> =
+                (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?;
+            let best = runs.into_iter().reduce(KMeansRun::better);
+            return self.finish(rows, best.expect("at least one restart is made"));
         }
-        if !at_rest {
-            at_rest = self.settle(rows, &mut assigner, &mut sums, &mut centroids)?;
+        let (mut first, mut best, mut going) = (0, None, None);
+        if let Some(KMeansState { restart, best: ended, run, .. }) = resumed {
+            tick(restart as u32 * self.max_iter + run.iterations.saturating_sub(1))?;
+            best = ended.map(|ended| Ended::restore(self, seen, ended)).transpose()?;
+            (first, going) = (restart, Some(Run::resume(self, seen, run)?));
         }
-        let labels = assigner.labels();
-        drop(assigner);
-        let inertia = inertia_of(rows, &labels, &centroids)?;
-        Ok(KMeansRun { labels, centroids, inertia, iterations, converged, at_rest })
-    }
-
-    /// After a run that ended on the way: labels every row by the centroids that are kept. A centroid
-    /// that is nearest to no row moves to the one that is worst off. Returns whether nothing changed.
-    fn settle(
-        &self,
-        rows: &dyn Rows,
-        assigner: &mut Assigner,
-        sums: &mut Sums,
-        centroids: &mut Matrix,
-    ) -> Result<bool, RowsError> {
-        // Equal rows cannot be parted by centroids: with too few distinct ones there is no end.
-        for round in 0..=self.k {
-            let moved = follow(rows, assigner, sums, centroids)?;
-            let repaired = repair_empty(rows, assigner, sums, centroids)?;
-            if repaired.is_empty() {
-                return Ok(round == 0 && moved == 0);
-            }
-            for (to, row) in repaired {
-                centroids.row_mut(to as usize).copy_from_slice(&row);
-            }
+        for restart in first..restarts {
+            let run = match going.take() {
+                Some(run) => run,
+                None => Run::begin(self, seen, start(restart)?)?,
+            };
+            let ended = run.finish(least_shift, &mut |run| {
+                if states.are_wanted() {
+                    let best = best.as_ref().map(Ended::state);
+                    states.save(&KMeansState { least_shift, restart, best, run: run.state() });
+                }
+                tick(1)
+            })?;
+            tick(self.max_iter.saturating_sub(ended.run.iterations))?;
+            // Only the best so far, so that large data never hold several runs.
+            best = Some(match best {
+                Some(best) => Ended::better(best, ended),
+                None => ended,
+            });
         }
-        Ok(false)
+        self.finish(rows, best.expect("at least one restart is made").run)
     }
 
     /// Under the cosine metric, centroids are directions.
@@ -331,72 +326,6 @@ impl KMeans {
         clustering.converged = run.converged;
         Ok(clustering)
     }
-}
-
-/// The bytes that bounds may take: all that they want beside rows in memory, which were asked for; beside rows
-/// that come in passes, what is left of the memory.
-fn room_for_bounds(rows: &dyn Rows) -> u64 {
-    match (rows.in_memory(), memory::free()) {
-        (Some(_), _) | (None, None) => u64::MAX,
-        (None, Some(free)) => {
-            let taken = least_memory(rows.rows()) as u64 + 4 * rows.rows() as u64;
-            free.saturating_sub(taken) / 2
-        }
-    }
-}
-
-/// Assigns every row to the nearest centroid and brings the sums up to date. Returns how many moved.
-fn follow(
-    rows: &dyn Rows,
-    assigner: &mut Assigner,
-    sums: &mut Sums,
-    centroids: &Matrix,
-) -> Result<usize, RowsError> {
-    let mut moved = 0;
-    assigner.assign(rows, centroids.view(), &mut |_, part| {
-        moved += part.moves.len();
-        sums.apply_part(part.first, part.rows, part.moves);
-    })?;
-    Ok(moved)
-}
-
-/// Gives every empty cluster the row that is furthest from its own centroid, of equals the first.
-/// Returns those clusters with their rows.
-fn repair_empty(
-    rows: &dyn Rows,
-    assigner: &mut Assigner,
-    sums: &mut Sums,
-    centroids: &Matrix,
-) -> Result<Vec<(u32, Vec<f32>)>, RowsError> {
-    let k = centroids.rows();
-    let empty: Vec<u32> = (0..k as u32).filter(|&j| sums.sizes()[j as usize] == 0).collect();
-    if empty.is_empty() {
-        return Ok(Vec::new());
-    }
-    let labels = assigner.labels();
-    let mut candidates = furthest(rows, &labels, centroids, 2 * k)?.into_iter();
-    let mut moves = Vec::with_capacity(empty.len());
-    let mut sizes = sums.sizes().to_vec();
-    for to in empty {
-        // A cluster of one row keeps it. There are at most k of those, so that 2 k candidates do.
-        let row = candidates
-            .find(|&i| sizes[labels[i] as usize] > 1)
-            .expect("k is at most the number of rows, so some cluster has two");
-        (sizes[labels[row] as usize], sizes[to as usize]) = (sizes[labels[row] as usize] - 1, 1);
-        moves.push(Move { row: row as u32, from: labels[row], to });
-    }
-    let mut ascending: Vec<usize> = moves.iter().map(|m| m.row as usize).collect();
-    ascending.sort_unstable();
-    let found = rows.select(&ascending)?;
-    let mut repaired = Vec::with_capacity(moves.len());
-    for m in moves {
-        let at = ascending.binary_search(&(m.row as usize)).expect("selected above");
-        let row = MatrixRef::new(1, found.cols(), found.row(at)).expect("one row");
-        assigner.force(m);
-        sums.apply_part(m.row as usize, row, &[m]);
-        repaired.push((m.to, found.row(at).to_vec()));
-    }
-    Ok(repaired)
 }
 
 /// The `most` rows that are furthest from their own centroids, the furthest first; of equals the first.

@@ -18,6 +18,7 @@
 use super::assign::AssignRule;
 use super::clustering::{check_shape, unit_rows};
 use super::kmeans::{furthest, mean_variance};
+use super::state::{States, bits};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::{ITERATIONS, Limits, RESTARTS, TOLERANCE};
 use bridged_math::distance::{Centres, argmin, nearest, squared_distance};
@@ -159,18 +160,44 @@ impl MiniBatchKMeans {
         check_shape(rows, self.k)?;
         let n = rows.rows();
         let batch = self.batch_size.min(n);
-        let least_shift = if self.tol > 0.0 { self.tol * mean_variance(seen)? } else { 0.0 };
+        let states = States::of(NAME, self, (rows, seed), watch);
+        let resumed: Option<BatchState> = states.resume();
+        let least_shift = match &resumed {
+            Some(state) => state.least_shift,
+            None if self.tol > 0.0 => self.tol * mean_variance(seen)?,
+            None => 0.0,
+        };
         let steps = match self.steps {
             Some(steps) => u64::from(steps),
             None => u64::from(self.max_iter) * n as u64 / batch as u64,
         };
-        let stage = Stage::begin(watch, "minibatch", Some(steps))?;
-        let mut learner = Learner::new(self.start(seen, batch, seed)?, self.metric);
-        let mut progress = Progress::default();
+        let stage = Stage::begin(watch, NAME, Some(steps))?;
         let mut batches = Batches::new(seen, batch, seed);
         let mut rng = seed.child("reassignment").rng();
-        let (mut done, mut converged) = (0, false);
+        let (mut learner, mut progress, mut done) = match resumed {
+            Some(state) => {
+                batches.rng.set_word_pos(state.drawn.into());
+                rng.set_word_pos(state.reassigned.into());
+                (state.learner, state.progress, state.done)
+            }
+            None => {
+                let start = self.start(seen, batch, seed)?;
+                (Learner::new(start, self.metric), Progress::default(), 0)
+            }
+        };
+        let mut converged = false;
         while done < steps && !converged {
+            // Between two passes; batches that are drawn ahead would be lost.
+            if batches.ahead.len() == 0 && states.are_wanted() {
+                states.save(&BatchState {
+                    least_shift,
+                    learner: learner.clone(),
+                    progress: progress.clone(),
+                    done,
+                    drawn: batches.rng.get_word_pos().into(),
+                    reassigned: rng.get_word_pos().into(),
+                });
+            }
             let drawn = batches.draw(steps - done)?;
             let Step { inertia, shift } = learner.step(drawn.view());
             learner.reassign(drawn.view(), self.reassignment_ratio, &mut rng);
@@ -185,6 +212,39 @@ impl MiniBatchKMeans {
         clustering.iterations = done as u32;
         clustering.converged = converged;
         Ok(clustering)
+    }
+}
+
+/// The name of the stage, and of its state.
+const NAME: &str = "minibatch";
+
+/// Where the work is between two passes.
+#[derive(Serialize, Deserialize)]
+struct BatchState {
+    least_shift: f64,
+    learner: Learner,
+    progress: Progress,
+    done: u64,
+    drawn: WordPosition,
+    reassigned: WordPosition,
+}
+
+/// How far a stream of random numbers is.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct WordPosition {
+    high: u64,
+    low: u64,
+}
+
+impl From<u128> for WordPosition {
+    fn from(words: u128) -> Self {
+        Self { high: (words >> 64) as u64, low: words as u64 }
+    }
+}
+
+impl From<WordPosition> for u128 {
+    fn from(at: WordPosition) -> Self {
+        u128::from(at.high) << 64 | u128::from(at.low)
     }
 }
 
@@ -331,8 +391,10 @@ fn label(x: MatrixRef<'_>, centres: &Centres) -> (Vec<u32>, f64) {
 }
 
 /// Centres that learn.
+#[derive(Clone, Serialize, Deserialize)]
 struct Learner {
-    centres: Matrix,  // (k, d)
+    #[serde(with = "bits")]
+    centres: Matrix, // (k, d)
     counts: Vec<f64>, // (k), the rows that each centre got so far
     sums: Vec<f64>,   // (k, d), of the batch
     since_reassignment: usize,
@@ -410,7 +472,7 @@ impl Learner {
 }
 
 /// The smoothed inertia of the batches, and how long it has not fallen.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Progress {
     smoothed: Option<f64>,
     least: Option<f64>,

@@ -29,6 +29,7 @@ mod sampled;
 mod softmax;
 mod spectral;
 mod spread;
+mod state;
 mod sums;
 #[cfg(test)]
 mod testing;
@@ -37,7 +38,7 @@ mod weighted;
 
 pub use agglomerative::{Agglomerative, Linkage};
 pub use assign::AssignRule;
-pub use balanced::large::{BalancedFit, BalancedState, SaveState};
+pub use balanced::large::{BalancedFit, BalancedState, RELATIVE_GAP, SaveState};
 pub use balanced::{BalancedKMeans, Descent};
 pub use clustering::{Clustering, Metric, NOISE};
 pub(crate) use clustering::{
@@ -139,6 +140,13 @@ pub trait Clusterer: Check + Debug + Send + Sync {
     fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
         _ = (rows, cols);
         None
+    }
+
+    /// About how many bytes it takes at its peak where rows come in passes and so many are free: more than the least
+    /// if more makes it faster.
+    fn memory_wanted(&self, rows: usize, cols: usize, free: u64) -> Option<u64> {
+        _ = free;
+        self.memory_of_passes(rows, cols)
     }
 
     /// The algorithm for rows that need not be in memory, which [`fit_finite_rows`](Self::fit_finite_rows) calls.
@@ -268,6 +276,10 @@ impl Clusterer for ClusterSpec {
 
     fn memory_of_passes(&self, rows: usize, cols: usize) -> Option<u64> {
         self.clusterer().memory_of_passes(rows, cols)
+    }
+
+    fn memory_wanted(&self, rows: usize, cols: usize, free: u64) -> Option<u64> {
+        self.clusterer().memory_wanted(rows, cols, free)
     }
 
     fn cluster_rows(

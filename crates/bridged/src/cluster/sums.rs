@@ -8,6 +8,7 @@
 use bridged_math::cancel::carry;
 use bridged_math::{Matrix, MatrixRef, chunks, simd};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Columns in a block: two cache lines of `f32`.
 const BLOCK: usize = 32;
@@ -15,7 +16,7 @@ const BLOCK: usize = 32;
 const AHEAD: usize = 8;
 
 /// A row that changes its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Move {
     pub row: u32,
     pub from: u32,
@@ -23,7 +24,7 @@ pub(super) struct Move {
 }
 
 /// Σ x over the rows of each cluster, and their number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Sums {
     blocks: Vec<Vec<[f64; BLOCK]>>, // (columns / BLOCK, k); the last block ends with zeros
     sizes: Vec<u32>,

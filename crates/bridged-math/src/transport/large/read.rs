@@ -77,10 +77,13 @@ impl Reader<'_> {
 /// The costs of some rows, (m, k).
 pub(super) fn costs_of(rows: MatrixRef<'_>, centres: &Centres) -> Vec<f32> {
     let mut costs = vec![0.0f32; rows.rows() * centres.len()];
-    for_each_part_mut(&mut costs, centres.len(), |range, out| {
-        centres.scores(rows.slice(range), out);
-    });
+    write_costs(rows, centres, &mut costs);
     costs
+}
+
+/// The same into a place for them.
+pub(super) fn write_costs(rows: MatrixRef<'_>, centres: &Centres, costs: &mut [f32]) {
+    for_each_part_mut(costs, centres.len(), |range, out| centres.scores(rows.slice(range), out));
 }
 
 /// The sizes that rows make at `prices`, and those of them that are near walls, in single precision.

@@ -12,7 +12,7 @@
 //! lacking for a row is at most the difference of both sides, and all that is lacking is at least the gap
 //! to the optimum. Margins become bounds by this; where they are too careful, a pass measures them again.
 
-use super::read::{Reader, costs_of, respond};
+use super::read::{Reader, respond, write_costs};
 use super::steps::moved;
 use super::walls::Walls;
 use super::{Finish, Large, LargeError};
@@ -210,7 +210,12 @@ fn solve(
     let k = large.capacity.columns();
     let m = doubt.len();
     let numbers: Vec<usize> = doubt.iter().map(|&i| i as usize).collect();
-    let costs = costs_of(rows.select(&numbers)?.view(), centres);
+    // The rows themselves pass by: with few columns they would take more room than their costs.
+    let mut costs = vec![0.0f32; m * k];
+    rows.scan_some(&numbers, &mut |at, part| {
+        write_costs(part, centres, &mut costs[at * k..(at + part.rows()) * k]);
+        Ok(())
+    })?;
     let mut settled = large.sizes.clone();
     numbers.iter().for_each(|&i| settled[large.rows[i].label as usize] -= 1);
     let capacity = large.capacity.left_by(&settled, m);

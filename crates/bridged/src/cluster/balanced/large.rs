@@ -13,7 +13,8 @@
 //! clusters, exact assignments alternate with means, as in memory.
 //!
 //! Cost: O(n k d) an iteration, about what a pass of plain k-means without pruning costs, and one exact
-//! assignment of a few thousand rows. Memory: 12 n bytes, a sample, the costs of the rows in doubt.
+//! assignment of a few thousand rows. Memory: 12 n bytes, a sample, the costs of the rows in doubt
+//! ([`room`]): 64 MB for up to four million rows, at most 256 MB.
 //!
 //! Parts and threads change no bit. The state between two iterations is small ([`BalancedState`]), and a run
 //! that goes on from it ends as if it had not been interrupted.
@@ -29,6 +30,7 @@ use super::BalancedKMeans;
 use super::hartigan::{Correction, Step};
 use crate::cluster::assign::AssignRule;
 use crate::cluster::clustering::{inertia_of, unit_rows};
+use crate::cluster::state::{States, bits};
 use crate::cluster::{ClusterError, Clusterer, Clustering, Init, Metric};
 use crate::settings::Check;
 use bridged_math::cancel::cancellable;
@@ -44,10 +46,10 @@ use serde::{Deserialize, Serialize};
 
 /// Beyond this many distances, passes take the place of the iteration in memory.
 const DISTANCES: usize = 20_000_000;
-/// Rows that are not in memory are read into it up to this many numbers.
+/// Beyond this many numbers as well: so many are not read into memory.
 const NUMBERS: usize = 64_000_000;
-/// Costs that are held at once at most: 256 MB.
-const ROOM: usize = 64_000_000;
+/// Costs that are held at once, at least and at most: 64 and 256 MB.
+const ROOM: (usize, usize) = (16_000_000, 64_000_000);
 /// Iterations are rough while centroids move by more than this part of the variance.
 const ROUGH: f64 = 1e-4;
 /// While rows are corrected for their own weight, the state is saved after so many iterations: the next
@@ -58,9 +60,21 @@ const CALM: u32 = 8;
 /// The most iterations on a sample.
 const SAMPLE_ITER: u32 = 60;
 
-/// Whether so many rows are clustered by passes even if they are in memory.
-pub(super) fn is_large(rows: usize, k: usize) -> bool {
-    rows.saturating_mul(k) > DISTANCES
+/// The name of the stage, and of its state.
+const NAME: &str = "balanced";
+/// What the watch hears of the gap as.
+pub const RELATIVE_GAP: &str = "relative_gap";
+
+/// Whether so many rows are clustered by passes even if they are in memory. Where they are does not matter: the
+/// result must not depend on it.
+pub(super) fn is_large(rows: usize, cols: usize, k: usize) -> bool {
+    rows.saturating_mul(k) > DISTANCES || rows.saturating_mul(cols) > NUMBERS
+}
+
+/// How many costs are held at once. More rows bring more that are in doubt, and take more memory themselves; what
+/// memory is free must not matter, because it would matter to the last bits of the result.
+fn room(rows: usize) -> usize {
+    rows.saturating_mul(4).clamp(ROOM.0, ROOM.1)
 }
 
 /// Rows of the sample that a run starts on.
@@ -69,19 +83,15 @@ fn sample_len(rows: usize, k: usize) -> usize {
     if 2 * wanted >= rows { rows } else { wanted }
 }
 
-/// Whether rows that come in passes are so few that they are clustered in memory.
-pub(super) fn are_held(rows: usize, cols: usize, k: usize) -> bool {
-    !is_large(rows, k) && rows.saturating_mul(cols) <= NUMBERS
-}
-
 /// About how many bytes passes take at their peak, beside the rows themselves.
 pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) -> u64 {
     let (n, d, k) = (rows as f64, cols as f64, spec.k.min(rows) as f64);
     let sample = sample_len(rows, spec.k) as f64;
-    let start = sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 8.0);
-    let room = (ROOM as f64).min(n * k).max(1024.0 * k);
-    let doubt = room / k * (4.0 * d + 24.0) + 4.0 * room + k * k * 60.0;
-    let walls = 40e6;
+    let some = (8192.0f64).max(16.0 * k).min(sample);
+    let start = sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 20.0) + some * (4.0 * d + 4.0 * k + 32.0);
+    let in_doubt = (room(rows) as f64 / k).max(1024.0).min(n);
+    let doubt = in_doubt * (4.0 * k + 56.0) + k * k * 60.0;
+    let walls = 24e6 + (k * k / 2.0).min(500_000.0) * 136.0;
     (12.0 * n + start.max(doubt) + walls + 80.0 * k * d) as u64
 }
 
@@ -89,6 +99,7 @@ pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BalancedState {
     /// The centroids as they are.
+    #[serde(with = "bits")]
     pub centroids: Matrix,
     /// The prices of the clusters, and what the passes know of their walls.
     pub prices: Prices,
@@ -103,6 +114,7 @@ pub struct BalancedState {
     /// For how many iterations in a row the sizes were far off.
     unsettled: u32,
     /// The point that distances are counted from.
+    #[serde(with = "bits")]
     pub shift: Vec<f32>,
     /// Σ ‖row − shift‖², and around the mean.
     pub scatter: (f64, f64),
@@ -126,14 +138,22 @@ pub(crate) fn cluster_rows(
     watch: &dyn Watch,
 ) -> Result<Clustering, ClusterError> {
     let n = rows.rows();
-    if let Some(x) = rows.in_memory().filter(|_| !is_large(n, spec.k)) {
-        return spec.cluster(x, seed, watch);
+    if !is_large(n, rows.cols(), spec.k) {
+        let held = match rows.in_memory() {
+            Some(x) => return spec.cluster(x, seed, watch),
+            None => rows.select(&(0..n).collect::<Vec<usize>>())?,
+        };
+        return spec.cluster(held.view(), seed, watch);
     }
-    if are_held(n, rows.cols(), spec.k) {
-        let all: Vec<usize> = (0..n).collect();
-        return spec.cluster(rows.select(&all)?.view(), seed, watch);
-    }
-    Ok(fit_rows(spec, rows, seed, watch, None, &mut |_| Ok(()))?.clustering)
+    let states = States::of(NAME, spec, (rows, seed), watch);
+    let mut save = |state: &BalancedState| {
+        states.save(state);
+        Ok(())
+    };
+    let BalancedFit { clustering, relative_gap } =
+        fit_by_passes(spec, rows, seed, watch, states.resume(), &mut save)?;
+    watch.figure(RELATIVE_GAP, relative_gap);
+    Ok(clustering)
 }
 
 /// What hears of every state from which a run can go on.
@@ -141,7 +161,7 @@ pub type SaveState<'a> = dyn FnMut(&BalancedState) -> Result<(), ClusterError> +
 
 /// Clusters rows by passes whatever their number, from the beginning or from where a run was, and hands
 /// out every state from which it can go on.
-fn fit_rows(
+fn fit_by_passes(
     spec: &BalancedKMeans,
     rows: &dyn Rows,
     seed: Seed,
@@ -160,7 +180,7 @@ fn fit_rows(
         return Err(ClusterError::BadK { k, rows: n });
     }
     let capacity = spec.bounds(n)?;
-    let stage = Stage::begin(watch, "balanced", Some(u64::from(spec.max_iter)))?;
+    let stage = Stage::begin(watch, NAME, Some(u64::from(spec.max_iter)))?;
     let unit = Mapped::new(rows, d, unit_rows);
     let seen: &dyn Rows = match spec.metric {
         Metric::Euclidean => rows,
@@ -201,12 +221,12 @@ impl BalancedKMeans {
     /// let x = Matrix::from_rows(&[[0.0], [1.0], [2.0], [50.0]]);
     /// let rows = InParts::new(x.view(), 3); // three rows, then one
     /// let spec = BalancedKMeans { k: 2, ..BalancedKMeans::default() };
-    /// let fit = spec.fit_rows(&rows, Seed(0), &Silent, None, &mut |_| Ok(()))?;
+    /// let fit = spec.fit_by_passes(&rows, Seed(0), &Silent, None, &mut |_| Ok(()))?;
     /// assert_eq!(fit.clustering.sizes, [2, 2]);
     /// assert!(fit.relative_gap < 1e-6);
     /// # Ok::<(), bridged::cluster::ClusterError>(())
     /// ```
-    pub fn fit_rows(
+    pub fn fit_by_passes(
         &self,
         rows: &dyn Rows,
         seed: Seed,
@@ -218,7 +238,7 @@ impl BalancedKMeans {
         let (n, d) = (rows.rows(), rows.cols());
         let what = format!("clustering {} of {}", plural(n, "row"), plural(d, "column"));
         memory::require(what, memory_by_passes(self, n, d))?;
-        cancellable(watch, || fit_rows(self, rows, seed, watch, resume, save))?
+        cancellable(watch, || fit_by_passes(self, rows, seed, watch, resume, save))?
     }
 }
 
@@ -484,12 +504,13 @@ impl Run<'_> {
     ) -> Result<f64, ClusterError> {
         let centres = descent.centres(&state.centroids);
         let n = self.rows.rows();
-        let most = (ROOM / self.spec.k).min(n);
+        let room = room(n);
+        let most = (room / self.spec.k).min(n);
         large.balance(self.rows, descent.some, &centres, most / 32).map_err(unfit)?;
         let sums = descent.sums(large, &state.centroids)?;
         let cost = (state.scatter.0 - sums.spread(&state.shift)).max(0.0);
         let enough = (1e-9 * 0.5 * cost).max(1e-15 * state.scatter.1);
-        Ok(large.finish(self.rows, &centres, ROOM, enough).map_err(unfit)?.gap)
+        Ok(large.finish(self.rows, &centres, room, enough).map_err(unfit)?.gap)
     }
 }
 

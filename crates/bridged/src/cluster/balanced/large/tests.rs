@@ -12,7 +12,7 @@ fn blobs(n: usize, d: usize, k: usize, spread: f32, seed: u64) -> Matrix {
 }
 
 fn by_passes(spec: &BalancedKMeans, rows: &dyn Rows) -> BalancedFit {
-    spec.fit_rows(rows, Seed(1), &Silent, None, &mut |_| Ok(())).unwrap()
+    spec.fit_by_passes(rows, Seed(1), &Silent, None, &mut |_| Ok(())).unwrap()
 }
 
 fn spec(k: usize) -> BalancedKMeans {
@@ -117,12 +117,12 @@ fn a_run_that_was_stopped_goes_on_to_the_same_end() {
         states.push(serde_json::to_string(state).unwrap());
         Ok(())
     };
-    let whole = spec.fit_rows(&x.view(), Seed(1), &Silent, None, keep).unwrap();
+    let whole = spec.fit_by_passes(&x.view(), Seed(1), &Silent, None, keep).unwrap();
     assert!(states.len() >= 2);
     for state in [&states[0], &states[states.len() / 2], &states[states.len() - 1]] {
         let state = Some(serde_json::from_str(state).unwrap());
         let rows = InParts::new(x.view(), 7_000);
-        let fit = spec.fit_rows(&rows, Seed(1), &Silent, state, &mut |_| Ok(())).unwrap();
+        let fit = spec.fit_by_passes(&rows, Seed(1), &Silent, state, &mut |_| Ok(())).unwrap();
         assert_eq!(fit, whole);
     }
 }
@@ -142,12 +142,12 @@ fn a_part_that_is_gone_is_named_and_a_nan_is_found() {
         }
     }
     let x = blobs(300, 2, 3, 1.0, 9);
-    let error = spec(3).fit_rows(&Gone(x.clone()), Seed(0), &Silent, None, &mut |_| Ok(()));
+    let error = spec(3).fit_by_passes(&Gone(x.clone()), Seed(0), &Silent, None, &mut |_| Ok(()));
     assert_eq!(error.unwrap_err().to_string(), "part-7.parquet is gone; put it back");
     let mut bad = x;
     bad.row_mut(250)[1] = f32::NAN;
     let rows = InParts::new(bad.view(), 100);
-    let error = spec(3).fit_rows(&rows, Seed(0), &Silent, None, &mut |_| Ok(()));
+    let error = spec(3).fit_by_passes(&rows, Seed(0), &Silent, None, &mut |_| Ok(()));
     assert_eq!(error.unwrap_err(), ClusterError::NotFinite { row: 250, column: 1 });
 }
 
@@ -165,6 +165,6 @@ fn a_watch_can_stop_it() {
         }
     }
     let x = blobs(2_000, 3, 4, 5.0, 4);
-    let error = spec(4).fit_rows(&x.view(), Seed(0), &Stop, None, &mut |_| Ok(()));
+    let error = spec(4).fit_by_passes(&x.view(), Seed(0), &Stop, None, &mut |_| Ok(()));
     assert_eq!(error.unwrap_err(), ClusterError::Cancelled(Cancelled));
 }
