@@ -4,6 +4,7 @@
 //! Data go to stdout, talk goes to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped.
 
 mod bridge_view;
+mod checkpoints;
 mod commands;
 mod examples;
 mod failure;
@@ -11,6 +12,7 @@ mod links_table;
 mod options;
 mod outputs;
 mod passes;
+mod peak;
 mod pools;
 mod printer;
 mod progress;

@@ -7,6 +7,7 @@ use crate::failure::{self, wants_json};
 use crate::printer::{count, say};
 use crate::visible::visible;
 use anyhow::Result;
+use bridged::checkpoint::Checkpoint;
 use bridged_math::cancel::cancellable;
 use bridged_math::{Event, Stage, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -127,6 +128,8 @@ impl Talk {
 pub struct Stages {
     state: Arc<Mutex<State>>,
     ticker: Option<Ticker>,
+    checkpoint: OnceLock<Checkpoint>,
+    figures: Mutex<Vec<(String, f64)>>,
 }
 
 #[derive(Default)]
@@ -161,7 +164,24 @@ impl Stages {
                 Some(Ticker::start(Arc::clone(&state), every, line))
             }
         };
-        Self { ticker, state }
+        Self { ticker, state, checkpoint: OnceLock::new(), figures: Mutex::default() }
+    }
+
+    /// From now on the states of work are kept there.
+    pub fn keep_states_in(&self, checkpoint: Checkpoint) {
+        let _ = self.checkpoint.set(checkpoint);
+    }
+
+    /// Where the states of work are kept, if they are.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.get()
+    }
+
+    /// The figure that work has told under a name that ends so, with what is before it: `x/` or nothing.
+    pub fn figures(&self, ending: &str) -> Vec<(String, f64)> {
+        let figures = self.figures.lock().expect("nothing panics while it holds the lock");
+        let of = |(name, value): &(String, f64)| Some((name.strip_suffix(ending)?.into(), *value));
+        figures.iter().filter_map(of).collect()
     }
 
     /// Runs work that reports nothing itself, as a stage of its own; Ctrl-C ends it. A file that it writes is whole
@@ -207,6 +227,27 @@ impl Watch for Stages {
             (Event::Ask, _) | (_, None) => {}
         }
         if was_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn resume(&self, name: &str) -> Option<Vec<u8>> {
+        self.checkpoint()?.resume(name)
+    }
+
+    fn wants_state(&self) -> bool {
+        self.checkpoint().is_some_and(Checkpoint::is_due)
+    }
+
+    fn save(&self, name: &str, state: &[u8]) {
+        let Some(checkpoint) = self.checkpoint() else { return };
+        checkpoint.save(name, state);
+        if let Some(reason) = checkpoint.failure() {
+            say(&format!("note: the state of the work could not be kept, which goes on: {reason}"));
+        }
+    }
+
+    fn figure(&self, name: &str, value: f64) {
+        let figures = self.figures.lock();
+        figures.expect("nothing panics while it holds the lock").push((name.to_string(), value));
     }
 }
 

@@ -69,7 +69,7 @@ pub use pairs::PairsTable;
 pub use parts::Parts;
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use source::{Part, Source, SourceError, Stamp, is_url};
-pub use stored::StoredRows;
+pub use stored::{StoredRows, memory_of_a_pass};
 pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;
 pub use vectors::DoubleRows;

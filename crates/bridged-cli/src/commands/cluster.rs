@@ -1,8 +1,10 @@
 //! `bridged cluster`: one table on its own, a label for each row.
 
+use crate::checkpoints::{CheckpointFlags, optimality};
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::passes::{self, PassFlags};
+use crate::peak::{self, Then};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, number, plural};
 use crate::progress::{Stages, Talk, WRITE};
@@ -77,6 +79,8 @@ pub struct Args {
     out: TableOut,
     #[command(flatten)]
     passes: PassFlags,
+    #[command(flatten)]
+    checkpoint: CheckpointFlags,
     /// Print a summary as JSON
     #[arg(long)]
     json: bool,
@@ -110,22 +114,29 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     let streams = bridged_io::format_of(&args.output)?.writes_pieces();
     let large = |rows: &StoredRows| streams && args.passes.is_large_to_cluster(rows, &side);
-    let Labelled { clustering, columns: width, notes } = match stored.filter(large) {
+    let Labelled { clustering, columns: width, notes, peak } = match stored.filter(large) {
         Some(rows) => args.in_passes(&rows, &side, talk, &stages)?,
         None => args.in_memory(&source, columns, &side, talk, &stages)?,
     };
+    let optimality = optimality(&stages);
     let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
     let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
-        let report = json!({
+        let mut report = json!({
             "rows": clustering.labels.len(), "columns": width, "parameters": spec,
             "notes": notes,
             "clusters": clustering.k(), "sizes": clustering.sizes, "noise": noise,
             "inertia": clustering.inertia, "iterations": clustering.iterations,
             "converged": clustering.converged, "output": args.output, "seconds": seconds,
         });
+        if let Some(peak) = peak {
+            report["predicted_peak"] = json!(peak);
+        }
+        if let Some((_, gap)) = optimality.figures.into_iter().next() {
+            report["relative_gap"] = gap;
+        }
         printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         let rows = plural(clustering.labels.len(), "row");
@@ -141,6 +152,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         }
         if noise > 0 {
             writeln!(out, "{} in no cluster (label −1)", plural(noise, "row"))?;
+        }
+        for sentence in optimality.sentences {
+            writeln!(out, "{sentence}")?;
         }
         let rest = if clustering.converged { "came to rest" } else { "stopped" };
         let iterations = plural(clustering.iterations as usize, "iteration");
@@ -159,6 +173,8 @@ struct Labelled {
     clustering: Clustering,
     columns: usize,
     notes: Vec<String>,
+    /// The bytes that were predicted for work in passes.
+    peak: Option<u64>,
 }
 
 fn labels(labels: &[u32]) -> Column {
@@ -188,7 +204,7 @@ impl Args {
             columns = before_ours(vec![pool.take_ids()], columns, talk);
         }
         stages.time(WRITE, || self.out.write(&self.output, columns))?;
-        Ok(Labelled { clustering, columns: pool.rows.cols(), notes })
+        Ok(Labelled { clustering, columns: pool.rows.cols(), notes, peak: None })
     }
 
     /// With the rows left in their files.
@@ -202,10 +218,22 @@ impl Args {
         if side.uses_origin() && !rows.offset().is_none() {
             return Err(Error::OffsetInPasses { side: "the rows" }.into());
         }
+        let pool = peak::Pool { name: "the pool", rows, side };
+        let peak = peak::predict(&[pool], Then::Labels)?;
         stages.time("read ids", || rows.check_ids())?;
         let mut notes = talk.notes(rows.source().name(), rows.notes());
         notes.extend(talk.notes(rows.source().name(), &[passes::stay("the rows", rows)]));
-        let clustering = named(side.cluster_rows(rows, Seed(self.seed), stages), rows.source())?;
+        notes.extend(peak::note(peak, rows, talk));
+        let settings = json!({
+            "cluster": side.cluster, "scale": side.scale, "sample": side.sample, "seed": self.seed,
+            "columns": [rows.vector_names(), &[rows.id_name().unwrap_or_default().to_string()]],
+            "missing": format!("{:?}", self.read.missing()), "dropped": rows.dropped(),
+        });
+        let checkpoints = self.checkpoint.begin(&self.output, settings, &[rows], (talk, stages))?;
+        let clustering = side.cluster_rows(rows, Seed(self.seed), stages);
+        let clustering = checkpoints.told(named(clustering, rows.source()))?;
+        notes.extend(checkpoints.notes.iter().cloned());
+        bridged_math::memory::give_back();
         let quiet = talk.quietly();
         stages.time(WRITE, || {
             passes::write_stream(self.out, &self.output, |write| {
@@ -216,7 +244,8 @@ impl Args {
                 })
             })
         })?;
-        Ok(Labelled { clustering, columns: rows.cols(), notes })
+        checkpoints.finish();
+        Ok(Labelled { clustering, columns: rows.cols(), notes, peak: Some(peak) })
     }
 }
 

@@ -1,9 +1,11 @@
 //! `bridged fit`: two pools and pairs in, a model out.
 
 use crate::bridge_view::{self, Show};
+use crate::checkpoints::{CheckpointFlags, optimality};
 use crate::outputs;
 use crate::passes::{self, PassFlags};
-use crate::pools::{self, Columns, Named, Unknown};
+use crate::peak::{self, Then};
+use crate::pools::{self, Columns, Named, Pairs, Unknown};
 use crate::printer::{self, count, plural};
 use crate::progress::{Stages, Talk, WRITE};
 use crate::setting_flags::SettingFlags;
@@ -70,6 +72,8 @@ pub struct Args {
     read: ReadFlags,
     #[command(flatten)]
     passes: PassFlags,
+    #[command(flatten)]
+    checkpoint: CheckpointFlags,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -106,14 +110,33 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         false => None,
     };
     let stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
-    let (model, notes) = match &stored {
-        Some((x, y)) => task.fit_in_passes((x, y), talk, &stages)?,
-        None => task.fit_in_memory(talk, &stages)?,
+    let save = |model: &BridgedModel| {
+        stages.time(WRITE, || match args.force {
+            true => model.save_over(&args.output),
+            false => model.save(&args.output),
+        })
     };
-    stages.time(WRITE, || match args.force {
-        true => model.save_over(&args.output),
-        false => model.save(&args.output),
-    })?;
+    let (model, notes, peak) = match &stored {
+        Some((x, y)) => {
+            let pairs = task.find_pairs((x, y), &stages)?;
+            let peak = peak::predict(&task.pools((x, y)), Then::Bridge)?;
+            let settings = task.identity((x, y), &pairs);
+            let checkpoints =
+                args.checkpoint.begin(&args.output, settings, &[x, y], (talk, &stages))?;
+            let fitted = task.fit_in_passes((x, y), &pairs, peak, talk, &stages);
+            let (model, mut notes) = checkpoints.told(fitted)?;
+            notes.extend(checkpoints.notes.iter().cloned());
+            save(&model)?;
+            checkpoints.finish();
+            (model, notes, Some(peak))
+        }
+        None => {
+            let (model, notes) = task.fit_in_memory(talk, &stages)?;
+            save(&model)?;
+            (model, notes, None)
+        }
+    };
+    let optimality = optimality(&stages);
 
     let mut out = printer::out();
     if args.json {
@@ -123,9 +146,18 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         report["model"] = json!(args.output);
         report["notes"] = json!(notes);
         report["seconds"] = Value::Object(seconds);
+        if let Some(peak) = peak {
+            report["predicted_peak"] = json!(peak);
+        }
+        if !optimality.figures.is_empty() {
+            report["relative_gap"] = Value::Object(optimality.figures);
+        }
         printer::print_json(&report, &mut out)?;
     } else if !talk.quiet {
         summarise(&model, &mut out)?;
+        for sentence in optimality.sentences {
+            writeln!(out, "{sentence}")?;
+        }
         writeln!(out, "\nwrote {}", args.output.display())?;
     }
     Ok(())
@@ -184,17 +216,40 @@ impl Task<'_> {
         Ok((model, notes))
     }
 
+    fn pools<'b>(&'b self, (x, y): (&'b StoredRows, &'b StoredRows)) -> [peak::Pool<'b>; 2] {
+        [
+            peak::Pool { name: "x", rows: x, side: &self.settings.x },
+            peak::Pool { name: "y", rows: y, side: &self.settings.y },
+        ]
+    }
+
+    /// What a state of this work must have been made with.
+    fn identity(&self, (x, y): (&StoredRows, &StoredRows), pairs: &Pairs) -> Value {
+        let columns = |rows: &StoredRows, given: &Given<'_>| {
+            json!([rows.vector_names(), rows.dropped(), format!("{:?}", given.columns.missing)])
+        };
+        json!({
+            "fit": self.settings, "seed": self.seed, "pairs": pairs.rows,
+            "x": columns(x, &self.x), "y": columns(y, &self.y),
+        })
+    }
+
+    fn find_pairs(&self, pools: (&StoredRows, &StoredRows), stages: &Stages) -> Result<Pairs> {
+        stages.time("read pairs", || {
+            let table = bridged_io::read_pairs_with(self.pairs, self.read)?;
+            passes::find_pairs(self.pairs, table, pools, self.unknown)
+        })
+    }
+
     /// With the rows left in their files.
     fn fit_in_passes(
         &self,
         (x, y): (&StoredRows, &StoredRows),
+        pairs: &Pairs,
+        peak: u64,
         talk: &Talk,
         stages: &Stages,
     ) -> Result<(BridgedModel, Vec<String>)> {
-        let pairs = stages.time("read pairs", || {
-            let table = bridged_io::read_pairs_with(self.pairs, self.read)?;
-            passes::find_pairs(self.pairs, table, (x, y), self.unknown)
-        })?;
         let mut notes = Vec::new();
         for (name, rows) in [("x", x), ("y", y)] {
             let path = rows.source().name();
@@ -202,6 +257,7 @@ impl Task<'_> {
             notes.extend(talk.notes(path, &[passes::stay(&format!("the rows of {name}"), rows)]));
         }
         notes.extend(talk.notes(self.pairs, &pairs.notes));
+        notes.extend(peak::note(peak, x, talk));
         let model = passes::fit(self.settings, (x, y), &pairs.rows, self.seed, stages)?;
         Ok((model, notes))
     }

@@ -26,6 +26,13 @@ pub struct Part {
     pub(crate) values: Values,
 }
 
+impl Part {
+    /// Whether it came from standard input, and is gone when it was read.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.place, Place::Kept(_))
+    }
+}
+
 /// Where the bytes are.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {

@@ -97,6 +97,8 @@ impl Default for KMeans {
 const SMALL: usize = 4_000_000;
 /// The name of the stage, and of its state.
 const NAME: &str = "kmeans";
+/// What the watch hears of the number of starts as that were compared on a sample.
+pub const SAMPLED_STARTS: &str = "sampled_starts";
 
 /// Where the work is between two passes.
 #[derive(Serialize, Deserialize)]
@@ -276,6 +278,9 @@ impl KMeans {
                 (0..restarts).into_par_iter().map(carry(run)).collect::<Result<_, _>>()?;
             let best = runs.into_iter().reduce(KMeansRun::better);
             return self.finish(rows, best.expect("at least one restart is made"));
+        }
+        if on_sample {
+            watch.figure(SAMPLED_STARTS, f64::from(self.restarts.max(1)));
         }
         let (mut first, mut best, mut going) = (0, None, None);
         if let Some(KMeansState { restart, best: ended, run, .. }) = resumed {

@@ -50,7 +50,7 @@ pub use error::ClusterError;
 pub use gaussian::Gaussian;
 pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
-pub use kmeans::{Algorithm, KMeans};
+pub use kmeans::{Algorithm, KMeans, SAMPLED_STARTS};
 pub use memberships::Memberships;
 pub use minibatch::MiniBatchKMeans;
 pub use spectral::Spectral;

@@ -88,7 +88,8 @@ pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) 
     let (n, d, k) = (rows as f64, cols as f64, spec.k.min(rows) as f64);
     let sample = sample_len(rows, spec.k) as f64;
     let some = (8192.0f64).max(16.0 * k).min(sample);
-    let start = sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 20.0) + some * (4.0 * d + 4.0 * k + 32.0);
+    let start =
+        sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 20.0) + some * (4.0 * d + 4.0 * k + 32.0);
     let in_doubt = (room(rows) as f64 / k).max(1024.0).min(n);
     let doubt = in_doubt * (4.0 * k + 56.0) + k * k * 60.0;
     let walls = 24e6 + (k * k / 2.0).min(500_000.0) * 136.0;

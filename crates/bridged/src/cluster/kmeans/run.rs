@@ -232,7 +232,7 @@ impl KMeans {
     fn assigned(
         &self,
         rows: &dyn Rows,
-            centroids: &Matrix,
+        centroids: &Matrix,
         forced: &[Move],
     ) -> Result<Assigner, RowsError> {
         let mut assigner = self.assigner(rows, centroids);
