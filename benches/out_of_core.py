@@ -1,99 +1,260 @@
-"""Pools larger than the memory that is allowed: peak and seconds of the command, beside a plain scan of the files.
+"""Pools larger than the memory that is allowed: our command beside the peers that users have for this.
 
-    python benches/out_of_core.py SCRATCH --rows 5000000 --columns 64 --k 100 --memory 1GB [--bridged target/release/bridged]
+    python benches/out_of_core.py SCRATCH --rows 50000000 --k 256 --memory 2GB [--balanced-rows 20000000 --balanced-k 100]
+        [--fit-rows 20000000] [--peers all] [--limit 7200] [--write]
 
-Writes a mixture of Gaussians into Parquet parts under SCRATCH (kept for the next run), then clusters them by k-means and
-by balanced k-means in passes, and fits and predicts with two such pools and 100 pairs. Needs numpy and pyarrow.
+Writes mixtures of Gaussians into Parquet parts and npy files under SCRATCH (`mixture_parts.py`; kept for the next run), runs one
+contender after the other, each in a process of its own, and measures seconds and the largest resident set. The inertia of
+all is computed here, in one way, from their centroids over all rows. Results go to SCRATCH/results.json; with --write also to
+benches/out_of_core.json and docs/explanation/benchmarks-out-of-core.md. Peers: `pip install -r benches/requirements-out-of-core.txt`.
 """
 
 import argparse
+import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
-import resource
+import platform
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-PART = 500_000
+from mixture_parts import mixture
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PEERS = {
+    "pyarrow scan": "reads every vector once",
+    "polars scan": "sums every column once",
+    "duckdb scan": "sums the first entry of every vector once",
+    "clostera, Parquet": "`Clusterer(algorithm=\"clostera-dense-exact-row\")` over the parts",
+    "clostera, memmap": "the same over a memory-mapped npy file",
+    "faiss, memmap": "`faiss.Kmeans(max_points_per_centroid=10**9)` over the memory-mapped file",
+    "scikit-learn, partial_fit": "`MiniBatchKMeans.partial_fit`, batches of 16,384 rows of the parts, 3 passes",
+    "dask-ml, memmap": "`dask_ml.cluster.KMeans` over blocks of the memory-mapped file",
+}
+PACKAGES = ["numpy", "pyarrow", "clostera", "faiss-cpu", "scikit-learn", "dask", "dask-ml", "polars", "duckdb"]
 
 
-def mixture(folder, rows, columns, groups, seed):
-    """Parts of `id` and `v`, a list of 32-bit floats; row i is in group i % groups."""
-    folder.mkdir(parents=True, exist_ok=True)
-    centres = np.random.default_rng(seed).normal(size=(groups, columns)).astype(np.float32)
-    for part, first in enumerate(range(0, rows, PART)):
-        path = folder / f"part-{part:05}.parquet"
-        if path.exists():
-            continue
-        count = min(PART, rows - first)
-        at = np.arange(first, first + count)
-        noise = np.random.default_rng((seed, part)).normal(size=(count, columns)).astype(np.float32)
-        values = centres[at % groups] + 0.6 * noise
-        vectors = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), columns)
-        pq.write_table(pa.table({"id": pa.array(at), "v": vectors}), path, compression="zstd")
-
-
-def measure(command):
-    """Seconds, peak bytes, and what the command printed as JSON."""
+def run(command, limit):
+    """Seconds, peak bytes, and what the command printed; none of that if it failed or took too long."""
     began = time.perf_counter()
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    ended = []
+    guard = threading.Timer(limit, lambda: (ended.append(True), process.kill()))
+    guard.start()
+    errors = []
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
+    reader.start()
     out = process.stdout.read()
+    reader.join()
     _, status, usage = os.wait4(process.pid, 0)
+    guard.cancel()
+    seconds, peak = time.perf_counter() - began, usage.ru_maxrss * 1024
+    measured = {"seconds": seconds, "peak": peak}
+    if ended:
+        return {**measured, "failed": f"ended after {limit} s"}
     if status != 0:
-        sys.exit(f"failed: {' '.join(map(str, command))}")
-    return time.perf_counter() - began, usage.ru_maxrss * 1024, json.loads(out)
+        lines = errors[0].strip().splitlines() or [f"status {status}"]
+        return {**measured, "failed": lines[-1][:300]}
+    return {**measured, **json.loads(out.strip().splitlines()[-1] if not out.lstrip().startswith("{\n") else out)}
 
 
-def scan(folder):
-    """Reads every vector once, as any reader must."""
-    began = time.perf_counter()
-    for path in sorted(folder.iterdir()):
-        for batch in pq.ParquetFile(path).iter_batches(columns=["v"]):
-            batch.column(0).flatten().to_numpy()
-    return time.perf_counter() - began
+def parts(folder):
+    return sorted(folder.glob("*.parquet"))
+
+
+def blocks(folder):
+    for path in parts(folder):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=65_536, columns=["v"]):
+            column = batch.column(0)
+            yield column.flatten().to_numpy().reshape(len(column), -1)
+
+
+def inertia_of(folder, centroids):
+    """Σ ‖row − nearest centroid‖², in f64 where it is summed."""
+    total, squares = 0.0, (centroids.astype(np.float64) ** 2).sum(axis=1)
+    for x in blocks(folder):
+        scores = squares - 2.0 * (x @ centroids.T.astype(np.float32))
+        total += float((x.astype(np.float64) ** 2).sum() + scores.min(axis=1).sum())
+    return total
+
+
+def means_of(folder, labels, k):
+    """The means of the rows of each label, as the command wrote them; and the sizes."""
+    file, sums, sizes = pq.ParquetFile(labels), None, np.zeros(k, dtype=np.int64)
+    of_rows = (batch.column(0).to_numpy() for batch in file.iter_batches(batch_size=65_536, columns=["label"]))
+    held = np.empty(0, dtype=np.int64)
+    for x in blocks(folder):
+        while len(held) < len(x):
+            held = np.concatenate([held, next(of_rows)])
+        of_block, held = held[: len(x)], held[len(x) :]
+        order = np.argsort(of_block, kind="stable")
+        found, starts = np.unique(of_block[order], return_index=True)
+        added = np.add.reduceat(x[order].astype(np.float64), starts, axis=0)
+        sums = np.zeros((k, x.shape[1])) if sums is None else sums
+        sums[found] += added
+        sizes += np.bincount(of_block, minlength=k)
+    return (sums / np.maximum(sizes, 1)[:, None]).astype(np.float32), sizes
+
+
+def cluster(args, work, method, folder, k):
+    labels = args.scratch / f"labels-{method}.parquet"
+    command = [args.bridged, "cluster", folder, "-m", method, "-k", k, "--restarts", 1, "--max-iter", args.iterations]
+    command += ["--set", "tol=0"] if method == "kmeans" else []
+    command += ["-o", labels, "--memory", args.memory, "--json", "--force", "--no-checkpoint", "--in-passes"]
+    row = run(command, args.limit)
+    row = {"work": work, "name": f"bridged {method}", "what": f"`bridged cluster -m {method}`", **keep(row)}
+    if "failed" not in row:
+        centroids, sizes = means_of(folder, labels, k)
+        row |= {"inertia": inertia_of(folder, centroids), "sizes": [int(sizes.min()), int(sizes.max())]}
+    return row
+
+
+def keep(row):
+    wanted = ["seconds", "peak", "failed", "iterations", "relative_gap", "predicted_peak", "version", "rows", "verdict"]
+    return {name: row[name] for name in wanted if name in row}
+
+
+def peer(args, work, name, folder, npy, k):
+    out = args.scratch / "centroids.npy"
+    out.unlink(missing_ok=True)
+    command = [sys.executable, HERE / "out_of_core_peers.py", name, "--rows", folder, "--npy", npy, "--k", k]
+    command += ["--iterations", args.iterations, "--out", out, "--memory", args.memory]
+    row = {"work": work, "name": name, "what": PEERS[name], **keep(run(command, args.limit))}
+    if "failed" not in row and out.exists():
+        row["inertia"] = inertia_of(folder, np.load(out))
+    return row
+
+
+def fit(args, x, y):
+    pairs, model = args.scratch / "pairs.csv", args.scratch / "m.bridged"
+    pairs.write_text("x_id,y_id\n" + "".join(f"{i},{i}\n" for i in range(100)))
+    row = {}
+    for sample in [None, max(args.fit_rows // 20, 1000)]:
+        command = [args.bridged, "fit", "--x", x, "--y", y, "--pairs", pairs, "-o", model, "--memory", args.memory, "--json", "--force"]
+        command += ["--no-checkpoint", "--in-passes"] + ([] if sample is None else ["--sample", sample])
+        measured = run(command, args.limit)
+        grade = measured.get("verdict", {})
+        name = "bridged fit" if sample is None else f"bridged fit, sample of {sample:,}"
+        row = {"work": "fit", "name": name, "what": "both pools in passes, 100 pairs", **keep(measured)}
+        row["verdict"] = grade.get("forward", grade) if isinstance(grade, dict) else grade
+        yield row
+
+
+def shown(row):
+    def size(bytes):
+        return f"{bytes / 1e9:.2f} GB"
+
+    if "failed" in row:
+        return f"| {row['name']} | {row['failed']} | {size(row['peak'])} | | | |"
+    sizes = " to ".join(f"{n:,}" for n in row["sizes"]) if "sizes" in row else ""
+    inertia = f"{row['inertia']:.6g}" if "inertia" in row else ""
+    gap = f"{row['relative_gap']:.1e}" if isinstance(row.get("relative_gap"), float) else ""
+    return f"| {row['name']} | {row['seconds']:.1f} s | {size(row['peak'])} | {inertia} | {sizes} | {gap} |"
+
+
+def page(results):
+    about = results["about"]
+    lines = [
+        "# Benchmarks: pools larger than memory",
+        "",
+        "Written by `python3 benches/out_of_core.py --write` from what it measured; do not edit.",
+        "",
+        f"{about['machine']}; {', '.join(f'{name} {version}' for name, version in about['versions'].items())}.",
+        f"`--memory {about['memory']}`, {about['iterations']} iterations at most, one start; measured {about['when']} at commit {about['commit']}.",
+        "Peak is the largest resident set of the process, with pages of files that it has mapped. The inertia of all is computed by one",
+        "function from their centroids. What each contender does:",
+        "",
+        *[f"- {name}: {what}" for name, what in {row["name"]: row["what"] for row in results["rows"]}.items()],
+    ]
+    for work, title in results["works"].items():
+        rows = [row for row in results["rows"] if row["work"] == work]
+        if rows:
+            lines += ["", f"## {title}", "", "| | time | peak | inertia | sizes | relative gap |", "|---|---|---|---|---|---|"]
+            lines += [shown(row) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def versions(args):
+    found = {"bridged": subprocess.run([args.bridged, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scratch", type=pathlib.Path)
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rows", type=int, default=5_000_000, help="rows of k-means")
     parser.add_argument("--columns", type=int, default=64)
-    parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--memory", default="1GB")
-    parser.add_argument("--max-iter", type=int, default=20)
-    parser.add_argument("--bridged", default="target/release/bridged")
+    parser.add_argument("--k", type=int, default=256)
+    parser.add_argument("--balanced-rows", type=int, help="rows of balanced k-means [default: 2/5 of --rows]")
+    parser.add_argument("--balanced-k", type=int, default=100)
+    parser.add_argument("--fit-rows", type=int, help="rows of each pool of the fit [default: 2/5 of --rows]; 0 leaves it out")
+    parser.add_argument("--memory", default="400MB")
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=7200, help="seconds after which a contender is ended")
+    parser.add_argument("--peers", default="all", help="names with ; between them, all or none")
+    parser.add_argument("--bridged", default=str(ROOT / "target/release/bridged"))
+    parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    x, y = args.scratch / "x", args.scratch / "y"
-    mixture(x, args.rows, args.columns, args.k, 1)
-    mixture(y, args.rows // 2, args.columns // 2, args.k, 2)
-    pairs = args.scratch / "pairs.csv"
-    pairs.write_text("x_id,y_id\n" + "".join(f"{i},{i}\n" for i in range(100)))
-    bytes_of_rows = 4 * args.rows * args.columns
-    print(f"{args.rows:,} × {args.columns} ({bytes_of_rows / 1e9:.2f} GB), k = {args.k}, --memory {args.memory}")
-    print(f"scan of the files by pyarrow: {scan(x):.1f} s")
-    common = ["--memory", args.memory, "--json", "-q", "--force"]
+    balanced_rows = args.balanced_rows or args.rows * 2 // 5
+    args.fit_rows = args.rows * 2 // 5 if args.fit_rows is None else args.fit_rows
+    wanted = {"all": list(PEERS), "none": []}.get(args.peers) or [name for name in args.peers.split(";") if name in PEERS]
+
+    def pool(rows, columns, groups, seed, npy=False):
+        name = f"{rows}x{columns}-{groups}-{seed}"
+        file = args.scratch / f"{name}.npy" if npy else None
+        mixture(args.scratch / name, rows, columns, groups, seed, npy=file)
+        return args.scratch / name, file
+
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    size = f"{args.columns} columns"
+    results = {
+        "about": {
+            "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {platform.platform()}",
+            "versions": versions(args), "memory": args.memory, "iterations": args.iterations,
+            "when": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "commit": commit,
+        },
+        "works": {
+            "kmeans": f"k-means, {args.rows:,} rows of {size}, k = {args.k}",
+            "balanced": f"Balanced, {balanced_rows:,} rows of {size}, k = {args.balanced_k}",
+            "fit": f"Fit, {args.fit_rows:,} rows in both pools",
+        },
+        "rows": [],
+    }
+
+    def done(row):
+        results["rows"].append(row)
+        print(f"{row['work']:9}{shown(row)}", flush=True)
+        args.scratch.joinpath("results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+    x, npy = pool(args.rows, args.columns, args.k, 1, npy=any("memmap" in name for name in wanted))
+    done(cluster(args, "kmeans", "kmeans", x, args.k))
+    for name in wanted:
+        done(peer(args, "kmeans", name, x, npy, args.k))
+    x, _ = pool(balanced_rows, args.columns, args.balanced_k, 2)
     for method in ["kmeans", "balanced"]:
-        command = [args.bridged, "cluster", x, "-m", method, "-k", args.k, "--restarts", 1]
-        command += ["--max-iter", args.max_iter, "-o", args.scratch / "labels.parquet", *common]
-        seconds, peak, out = measure(command)
-        sizes = out["sizes"]
-        print(
-            f"cluster {method}: {seconds:.1f} s, peak {peak / 1e9:.2f} GB, {out['iterations']} iterations, "
-            f"inertia {out['inertia']:.6g}, sizes {min(sizes)} to {max(sizes)}"
-        )
-    model = args.scratch / "m.bridged"
-    command = [args.bridged, "fit", "--x", x, "--y", y, "--pairs", pairs, "-o", model, *common]
-    seconds, peak, out = measure(command)
-    print(f"fit: {seconds:.1f} s, peak {peak / 1e9:.2f} GB, model {model.stat().st_size / 1e6:.1f} MB")
-    command = [args.bridged, "predict", model, x, "-o", args.scratch / "predicted.parquet", *common]
-    seconds, peak, out = measure(command)
-    print(f"predict: {seconds:.1f} s, {out['rows'] / seconds:,.0f} rows/s, peak {peak / 1e9:.2f} GB")
-    print(f"peak of this script: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+        done(cluster(args, "balanced", method, x, args.balanced_k))
+    if args.fit_rows:
+        x, _ = pool(args.fit_rows, args.columns, 100, 3)
+        y, _ = pool(args.fit_rows, args.columns // 2, 100, 4)
+        for row in fit(args, x, y):
+            done(row)
+    if args.write:
+        HERE.joinpath("out_of_core.json").write_text(json.dumps(results, indent=1) + "\n")
+        ROOT.joinpath("docs/explanation/benchmarks-out-of-core.md").write_text(page(results))
+    args.scratch.joinpath("page.md").write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -118,6 +118,7 @@ fn pass(
             };
             for range in wanted {
                 for at in range.clone().step_by(pass.rows.max(1)) {
+                    still_whole(file, input.len)?;
                     let len = pass.rows.max(1).min(range.end - at);
                     let table = batch_table(&batch.slice(at - first, len), input.path)?;
                     if let Err(error) = each(table) {
@@ -137,6 +138,7 @@ fn pass(
                     only.get(only.partition_point(|&row| row < first)).is_some_and(|&row| row < end)
                 });
                 if wanted {
+                    still_whole(file, input.len)?;
                     let Some(batch) = reader.get(at)? else { break };
                     if !hand_out(&batch, first)? {
                         break;
@@ -160,6 +162,18 @@ fn pass(
     match stopped {
         Some(error) => Err(error),
         None => result,
+    }
+}
+
+/// Refuses a file that was cut off since it was opened. The system would end the process that looks at a mapped page
+/// behind the end, so this is asked before every few rows; a cut while they are copied remains.
+fn still_whole(file: &File, len: u64) -> Result<(), ArrowError> {
+    match file.metadata()?.len() {
+        now if now < len => {
+            let detail = format!("it was cut off while it was read: {now} of {len} bytes are left");
+            Err(ArrowError::IpcError(detail))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -469,22 +483,48 @@ mod tests {
     use bridged_math::Matrix;
     use bridged_math::rows::Rows;
 
-    #[test]
-    fn a_large_batch_that_is_not_compressed_is_mapped_and_gives_the_same_rows() {
-        let values = Matrix::from_fn(5000, 4, |i, j| (i * 4 + j) as f32);
+    /// Large batches that are not compressed.
+    fn plain_file(path: &Path, values: &Matrix) {
         let words = (0..5000).map(|i| Some(format!("w{}", i % 7))).collect();
         let columns = vec![
             Column::new("word", ColumnData::Text(words)),
             Column::new("v", ColumnData::Vector(values.clone())),
         ];
         let table = Table::new("t", columns).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.arrow");
         let schema = schema(&table).unwrap();
-        let mut writer = FileWriter::try_new(File::create(&path).unwrap(), &schema).unwrap();
+        let mut writer = FileWriter::try_new(File::create(path).unwrap(), &schema).unwrap();
         writer.write(&batch(&table, &schema, 0..3000).unwrap()).unwrap();
         writer.write(&batch(&table, &schema, 3000..5000).unwrap()).unwrap();
         writer.finish().unwrap();
+    }
+
+    #[test]
+    fn a_mapped_file_that_is_cut_off_while_it_is_read_is_an_error() {
+        let values = Matrix::from_fn(5000, 4, |i, j| (i * 4 + j) as f32);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.arrow");
+        let any = Schema::Array { cols: 1, single: true };
+        for kept in [0, 9_000, 60_000] {
+            plain_file(&path, &values);
+            let source = Source::find(&[&path]).unwrap();
+            let read = source.parts()[0].open(&ReadOptions::default(), |input| {
+                let some = Pass { columns: &[1], rows: 100, only: None };
+                pass(input, &any, some, &mut |_| {
+                    File::options().write(true).open(&path).unwrap().set_len(kept).unwrap();
+                    Ok(())
+                })
+            });
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("t.arrow") && error.contains("cut off"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_large_batch_that_is_not_compressed_is_mapped_and_gives_the_same_rows() {
+        let values = Matrix::from_fn(5000, 4, |i, j| (i * 4 + j) as f32);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.arrow");
+        plain_file(&path, &values);
         let source = Source::find(&[&path]).unwrap();
         let mapped = source.parts()[0].open(&ReadOptions::default(), |input| {
             opened(input, |_, _, contents| Ok(contents.is_mapped()))

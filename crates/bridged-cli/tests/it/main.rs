@@ -2,6 +2,8 @@
 
 mod aligned;
 mod bad_input;
+#[cfg(unix)]
+mod checkpoints;
 #[cfg(feature = "lab")]
 mod curate;
 mod determinism;

@@ -396,6 +396,10 @@ pub(super) fn mean_variance(rows: &dyn Rows) -> Result<f64, RowsError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bounds::{Assigner, Pruning};
+    use super::super::clustering::inertia_of;
+    use super::super::sums::Sums;
+    use super::run::follow;
     use super::*;
     use bridged_math::Silent;
     use proptest::prelude::*;
@@ -563,6 +567,13 @@ mod tests {
                 }
             }
         }
+        let ties = Matrix::from_fn(900, 2, |i, j| ((i * (j + 3)) % 5) as f32);
+        let spec = KMeans { k: 8, restarts: 2, ..KMeans::default() };
+        let parts = InParts::new(ties.view(), 70);
+        assert_eq!(
+            spec.fit_rows(&parts, Seed(3), &Silent).unwrap(),
+            spec.fit(ties.view(), Seed(3), &Silent).unwrap()
+        );
         let random = KMeans { k: 8, init: Init::Random, restarts: 2, ..KMeans::default() };
         let parts = InParts::new(x.view(), 100);
         assert_eq!(
@@ -576,9 +587,34 @@ mod tests {
     }
 
     #[test]
+    fn starts_for_very_many_rows_are_compared_on_a_sample() {
+        use bridged_math::rows::InParts;
+        let x = blobs(40_000, 20, 40, 3.0, 5);
+        let spec = KMeans { k: 60, restarts: 3, max_iter: 2, ..KMeans::default() };
+        assert!(spec.starts_on_sample(40_000, 20));
+        assert!(!spec.starts_on_sample(40_000, 10) && !spec.starts_on_sample(30_000, 200));
+        let given = KMeans { init: Init::Given(Matrix::zeros(60, 20)), ..spec.clone() };
+        assert!(!given.starts_on_sample(40_000, 20));
+        let whole = spec.fit(x.view(), Seed(3), &Silent).unwrap();
+        for len in [999, 30_000] {
+            let parts = InParts::new(x.view(), len);
+            assert_eq!(spec.fit_rows(&parts, Seed(3), &Silent).unwrap(), whole);
+        }
+        let start = Init::PlusPlus.centroids(&x.view(), 60, Seed(3).nth(0)).unwrap();
+        let one = KMeans { init: Init::Given(start), ..spec };
+        let one = one.fit(x.view(), Seed(3), &Silent).unwrap();
+        assert!(whole.inertia < one.inertia, "{} {}", whole.inertia, one.inertia);
+    }
+
+    #[test]
     fn little_room_for_bounds_changes_no_label() {
-        let x = blobs(4_000, 6, 20, 2.0, 3);
-        let start = Init::PlusPlus.centroids(&x.view(), 40, Seed(1)).unwrap();
+        little_room(&blobs(4_000, 6, 20, 2.0, 3));
+        // Whole numbers are as far from several centres.
+        little_room(&Matrix::from_fn(4_000, 6, |i, j| ((i * i + 3 * j * i) % 4) as f32));
+    }
+
+    fn little_room(x: &Matrix) {
+        let start = x.view().select((0..40).map(|i| i * 91));
         let labels = |room: u64| {
             let mut assigner = Assigner::new(4_000, start.view(), Pruning::On, room);
             let (mut sums, mut centroids) = (Sums::zeros(40, 6), start.clone());

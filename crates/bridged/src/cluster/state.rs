@@ -133,10 +133,16 @@ pub(super) mod bits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridged_math::rows::InParts;
-    use bridged_math::{Event, Matrix};
+    use crate::cluster::balanced::large::cluster_by_passes;
+    use crate::cluster::testing::blobs;
+    use crate::cluster::{
+        BalancedKMeans, ClusterError, Clusterer, Clustering, Init, KMeans, MiniBatchKMeans,
+    };
+    use bridged_math::rows::{InParts, RowsError, Visit};
+    use bridged_math::{Event, Matrix, Silent};
     use std::ops::ControlFlow;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
     struct Shelf(Mutex<Option<Vec<u8>>>);
@@ -185,5 +191,77 @@ mod tests {
         assert_eq!(in_memory.resume::<State>(), None);
         *shelf.0.lock().unwrap() = Some(b"{\"of\":".to_vec());
         assert_eq!(states(3, 1).resume::<State>(), None, "cut off");
+    }
+
+    /// Rows that cannot be read any more after some passes.
+    struct Breaks<'a> {
+        rows: InParts<'a>,
+        passes: AtomicUsize,
+        good: usize,
+    }
+
+    impl Rows for Breaks<'_> {
+        fn rows(&self) -> usize {
+            self.rows.rows()
+        }
+
+        fn cols(&self) -> usize {
+            self.rows.cols()
+        }
+
+        fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+            let breaks = self.passes.fetch_add(1, Ordering::Relaxed) >= self.good;
+            let mut parts = 0;
+            self.rows.scan(&mut |first, part| {
+                parts += 1;
+                match breaks && parts > 2 {
+                    true => Err(RowsError("part 3 is gone".into())),
+                    false => visit(first, part),
+                }
+            })
+        }
+    }
+
+    /// Stops work in every one of its passes, and compares what becomes of it when it goes on.
+    fn goes_on(
+        x: &Matrix,
+        fit: impl Fn(&dyn Rows, &dyn Watch) -> Result<Clustering, ClusterError>,
+    ) {
+        let rows = |good| Breaks { rows: InParts::new(x.view(), 300), passes: 0.into(), good };
+        let all = rows(usize::MAX);
+        let whole = fit(&all, &Silent).unwrap();
+        let passes = all.passes.into_inner();
+        let mut saved = 0;
+        for good in 0..passes {
+            let shelf = Shelf::default();
+            let error = fit(&rows(good), &shelf).unwrap_err();
+            assert_eq!(error.to_string(), "part 3 is gone", "pass {good}");
+            let again = rows(usize::MAX);
+            assert_eq!(fit(&again, &shelf).unwrap(), whole, "stopped in pass {good} of {passes}");
+            saved += usize::from(again.passes.into_inner() < passes);
+        }
+        assert!(2 * saved > passes, "{saved} of {passes} went on from a state");
+    }
+
+    #[test]
+    fn work_that_was_stopped_in_any_pass_ends_as_if_it_had_not_been() {
+        let x = blobs(2_000, 5, 6, 12.0).0;
+        let kmeans = KMeans { k: 9, restarts: 2, max_iter: 12, ..KMeans::default() };
+        goes_on(&x, |rows, watch| kmeans.fit_rows(rows, Seed(2), watch));
+        // Centroids that are far away run empty, and rows are given to them.
+        let start = Matrix::from_fn(6, 5, |i, _| if i < 3 { i as f32 } else { 1e4 });
+        let empty = KMeans { k: 6, init: Init::Given(start), tol: 0.0, ..KMeans::default() };
+        goes_on(&x, |rows, watch| empty.fit_rows(rows, Seed(2), watch));
+        let batches = MiniBatchKMeans {
+            k: 6,
+            // One batch a pass.
+            batch_size: 100_000,
+            steps: Some(12),
+            max_no_improvement: None,
+            ..MiniBatchKMeans::default()
+        };
+        goes_on(&x, |rows, watch| batches.fit_rows(rows, Seed(2), watch));
+        let balanced = BalancedKMeans { k: 6, restarts: 2, ..BalancedKMeans::default() };
+        goes_on(&x, |rows, watch| cluster_by_passes(&balanced, rows, Seed(2), watch));
     }
 }

@@ -146,6 +146,16 @@ pub(crate) fn cluster_rows(
         };
         return spec.cluster(held.view(), seed, watch);
     }
+    cluster_by_passes(spec, rows, seed, watch)
+}
+
+/// Clusters rows by passes, and goes on from the state that the watch has kept of an earlier run.
+pub(in crate::cluster) fn cluster_by_passes(
+    spec: &BalancedKMeans,
+    rows: &dyn Rows,
+    seed: Seed,
+    watch: &dyn Watch,
+) -> Result<Clustering, ClusterError> {
     let states = States::of(NAME, spec, (rows, seed), watch);
     let mut save = |state: &BalancedState| {
         states.save(state);

@@ -12,7 +12,7 @@ use bridged_math::{Matrix, Rows, Seed, Stage};
 use rand::seq::index;
 
 /// Beyond this many products in a pass, starts are compared on a sample.
-const LONG: f64 = 4e9;
+const LONG: f64 = if cfg!(test) { 4e7 } else { 4e9 };
 /// The most iterations on a sample.
 const ITERATIONS: u32 = 60;
 /// Runs on a sample end when the centroids move by less than this part of the variance.
