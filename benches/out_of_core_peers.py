@@ -42,17 +42,21 @@ def duckdb_scan(args):
     return "duckdb", None, {"rows": connection.execute(query).fetchone()[0]}
 
 
-def clostera(args, rows):
+def clostera(args, rows, **about):
     from clostera import Clusterer
 
     clusterer = Clusterer(k=args.k, metric="l2", algorithm="clostera-dense-exact-row", iterations=args.iterations)
-    labels = np.asarray(clusterer.fit_predict(rows))
-    for name in ["cluster_centers_", "centroids_", "centroids", "cluster_centers"]:
-        centroids = getattr(clusterer, name, None)
-        if centroids is not None:
-            centroids = centroids() if callable(centroids) else centroids
-            return "clostera", np.asarray(centroids), {"iterations": args.iterations}
-    return "clostera", means(args, labels), {"iterations": args.iterations}
+    clusterer.fit(rows, max_ram_bytes=memory(args), **about)
+    centroids = clusterer.cluster_centers_
+    if centroids is None:
+        centroids = means(args, np.asarray(clusterer.labels_))
+    return "clostera", np.asarray(centroids), {"iterations": args.iterations}
+
+
+def memory(args):
+    """`2GB` in bytes."""
+    number = args.memory.rstrip("GMKBgmkb")
+    return int(float(number) * {"G": 10**9, "M": 10**6, "K": 10**3}[args.memory[len(number)].upper()])
 
 
 def means(args, labels):
@@ -101,7 +105,7 @@ PEERS = {
     "pyarrow scan": pyarrow_scan,
     "polars scan": polars_scan,
     "duckdb scan": duckdb_scan,
-    "clostera, Parquet": lambda args: clostera(args, str(args.rows)),
+    "clostera, Parquet": lambda args: clostera(args, sorted(args.rows.glob("*.parquet")), parquet_column="v"),
     "clostera, memmap": lambda args: clostera(args, np.load(args.npy, mmap_mode="r")),
     "faiss, memmap": faiss_memmap,
     "scikit-learn, partial_fit": partial_fit,

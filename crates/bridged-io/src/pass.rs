@@ -176,6 +176,9 @@ fn alike(a: &DataType, b: &DataType) -> bool {
 /// A batch of a file as a table.
 pub(crate) fn batch_table(batch: &RecordBatch, path: &Path) -> Result<Table, ArrowError> {
     let mut collector = Collector::new(&batch.schema(), batch.num_rows());
+    // A few rows that are decoded already. To refuse their copy would end work of hours because the memory is
+    // nearly full, as it should be.
+    collector.granted(4 * batch.get_array_memory_size() as u64 + (1 << 20));
     collector.push(batch)?;
     Ok(collector.finish(path.to_path_buf()))
 }

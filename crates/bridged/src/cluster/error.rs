@@ -2,6 +2,7 @@
 
 use crate::settings::BadParameter;
 use bridged_math::memory::{self, TooLarge};
+use bridged_math::words::plural;
 use bridged_math::{Cancelled, RowsError};
 use thiserror::Error;
 
@@ -92,16 +93,19 @@ pub enum ClusterError {
     Rows(#[from] RowsError),
     /// An algorithm that needs all rows in memory, and rows that are not.
     #[error(
-        "this clustering needs all rows in memory, {} in all, and {} are free; kmeans, balanced and \
-         minibatch read rows in passes, and --sample N clusters N rows and assigns the others",
+        "this clustering needs all rows in memory, {} in all, and {} are free, enough for about {}; kmeans, \
+         balanced and minibatch read rows in passes, and --sample N clusters N rows and assigns the others",
         memory::shown(*needs),
-        memory::shown(*free)
+        memory::shown(*free),
+        plural(*most, "row")
     )]
     NeedsMemory {
         /// The bytes of the rows and of the algorithm.
         needs: u64,
         /// The bytes that may be taken.
         free: u64,
+        /// How many of the rows that is enough for.
+        most: usize,
     },
     /// Stopped by the watch.
     #[error(transparent)]

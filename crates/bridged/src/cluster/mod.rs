@@ -106,6 +106,8 @@ pub trait Clusterer: Check + Debug + Send + Sync {
         }
         let (n, d) = (rows.rows(), rows.cols());
         if let Some(bytes) = self.memory_of_passes(n, d) {
+            // What is free decides how much may be taken beyond the least.
+            memory::give_back();
             let what = format!("clustering {} in passes", plural(n, "row"));
             memory::require(what, bytes)?;
         }
@@ -158,11 +160,19 @@ pub trait Clusterer: Check + Debug + Send + Sync {
     ) -> Result<Clustering, ClusterError> {
         match rows.in_memory() {
             Some(x) => self.cluster(x, seed, watch),
-            None => Err(ClusterError::NeedsMemory {
-                needs: self.memory(rows.rows(), rows.cols())
-                    + 4 * (rows.rows() as u64).saturating_mul(rows.cols() as u64),
-                free: memory::free().unwrap_or(0),
-            }),
+            None => {
+                let free = memory::free().unwrap_or(u64::MAX);
+                let needs = |n: usize| {
+                    let held = 4 * (n as u64).saturating_mul(rows.cols() as u64);
+                    self.memory(n, rows.cols()).saturating_add(held)
+                };
+                let (mut most, mut too_many) = (0, rows.rows() + 1);
+                while most + 1 < too_many {
+                    let middle = most.midpoint(too_many);
+                    if needs(middle) <= free { most = middle } else { too_many = middle }
+                }
+                Err(ClusterError::NeedsMemory { needs: needs(rows.rows()), free, most })
+            }
         }
     }
 

@@ -14,7 +14,7 @@
 //!
 //! Cost: O(n k d) an iteration, about what a pass of plain k-means without pruning costs, and one exact
 //! assignment of a few thousand rows. Memory: 12 n bytes, a sample, the costs of the rows in doubt
-//! ([`room`]): 64 MB for up to four million rows, at most 256 MB.
+//! (`room`): 64 MB for up to four million rows and 500 clusters, at most 256 MB.
 //!
 //! Parts and threads change no bit. The state between two iterations is small ([`BalancedState`]), and a run
 //! that goes on from it ends as if it had not been interrupted.
@@ -71,10 +71,10 @@ pub(super) fn is_large(rows: usize, cols: usize, k: usize) -> bool {
     rows.saturating_mul(k) > DISTANCES || rows.saturating_mul(cols) > NUMBERS
 }
 
-/// How many costs are held at once. More rows bring more that are in doubt, and take more memory themselves; what
-/// memory is free must not matter, because it would matter to the last bits of the result.
-fn room(rows: usize) -> usize {
-    rows.saturating_mul(4).clamp(ROOM.0, ROOM.1)
+/// How many costs are held at once. More rows bring more that are in doubt, and take more memory themselves; many
+/// clusters have some rows each. What memory is free must not matter: it would matter to the last bits of the result.
+fn room(rows: usize, k: usize) -> usize {
+    rows.saturating_mul(4).max(k.saturating_mul(64 * k)).clamp(ROOM.0, ROOM.1)
 }
 
 /// Rows of the sample that a run starts on.
@@ -90,7 +90,7 @@ pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) 
     let some = (8192.0f64).max(16.0 * k).min(sample);
     let start =
         sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 20.0) + some * (4.0 * d + 4.0 * k + 32.0);
-    let in_doubt = (room(rows) as f64 / k).max(1024.0).min(n);
+    let in_doubt = (room(rows, spec.k) as f64 / k).max(1024.0).min(n);
     let doubt = in_doubt * (4.0 * k + 56.0) + k * k * 60.0;
     let walls = 24e6 + (k * k / 2.0).min(500_000.0) * 136.0;
     (12.0 * n + start.max(doubt) + walls + 80.0 * k * d) as u64
@@ -515,7 +515,7 @@ impl Run<'_> {
     ) -> Result<f64, ClusterError> {
         let centres = descent.centres(&state.centroids);
         let n = self.rows.rows();
-        let room = room(n);
+        let room = room(n, self.spec.k);
         let most = (room / self.spec.k).min(n);
         large.balance(self.rows, descent.some, &centres, most / 32).map_err(unfit)?;
         let sums = descent.sums(large, &state.centroids)?;
