@@ -50,6 +50,19 @@ def mixture(folder, rows, columns, groups, seed=1, part_rows=500_000, npy=None):
         npy.with_suffix(".partial").rename(npy)
 
 
+def joined(folder, path):
+    """The parts as one file, for readers that take no more than one."""
+    if path.exists():
+        return
+    partial, writer = path.with_suffix(".partial"), None
+    for part in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(part).iter_batches():
+            writer = writer or pq.ParquetWriter(partial, batch.schema, compression="zstd")
+            writer.write_batch(batch)
+    writer.close()
+    partial.rename(path)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)

@@ -16,15 +16,15 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from mixture_parts import mixture
+from mixture_parts import joined, mixture
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -32,8 +32,8 @@ PEERS = {
     "pyarrow scan": "reads every vector once",
     "polars scan": "sums every column once",
     "duckdb scan": "sums the first entry of every vector once",
-    "clostera, Parquet": "`Clusterer(algorithm=\"clostera-dense-exact-row\")` over the parts",
-    "clostera, memmap": "the same over a memory-mapped npy file",
+    "clostera, Parquet": "`Clusterer(algorithm=\"auto\", max_ram_bytes=…)` over one file of all parts: the exact one takes no Parquet",
+    "clostera, memmap": "`Clusterer(algorithm=\"clostera-dense-exact-row\")` over a memory-mapped npy file",
     "faiss, memmap": "`faiss.Kmeans(max_points_per_centroid=10**9)` over the memory-mapped file",
     "scikit-learn, partial_fit": "`MiniBatchKMeans.partial_fit`, batches of 16,384 rows of the parts, 3 passes",
     "dask-ml, memmap": "`dask_ml.cluster.KMeans` over blocks of the memory-mapped file",
@@ -41,29 +41,39 @@ PEERS = {
 PACKAGES = ["numpy", "pyarrow", "clostera", "faiss-cpu", "scikit-learn", "dask", "dask-ml", "polars", "duckdb"]
 
 
-def run(command, limit):
-    """Seconds, peak bytes, and what the command printed; none of that if it failed or took too long."""
-    began = time.perf_counter()
+# A child begins with the largest resident set of its parent, so the parent of what is measured must be small.
+LAUNCH = """
+import os, sys
+child = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(child, 0)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+"""
+
+
+def run(command, args):
+    """Seconds, peak bytes, and what the command printed; of one that failed or took too long, that."""
+    peak = args.scratch / "peak"
+    peak.unlink(missing_ok=True)
+    launch = [sys.executable, "-S", "-E", "-c", LAUNCH, peak, *command]
     environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    ended = []
-    guard = threading.Timer(limit, lambda: (ended.append(True), process.kill()))
-    guard.start()
-    errors = []
-    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
-    reader.start()
-    out = process.stdout.read()
-    reader.join()
-    _, status, usage = os.wait4(process.pid, 0)
-    guard.cancel()
-    seconds, peak = time.perf_counter() - began, usage.ru_maxrss * 1024
-    measured = {"seconds": seconds, "peak": peak}
-    if ended:
-        return {**measured, "failed": f"ended after {limit} s"}
-    if status != 0:
-        lines = errors[0].strip().splitlines() or [f"status {status}"]
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [str(c) for c in launch], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    try:
+        out, errors = process.communicate(timeout=args.limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return {"failed": f"ended after {args.limit:.0f} s"}
+    measured = {"seconds": time.perf_counter() - began, "peak": int(peak.read_text())}
+    if process.returncode != 0:
+        lines = errors.strip().splitlines() or [f"status {process.returncode}"]
         return {**measured, "failed": lines[-1][:300]}
-    return {**measured, **json.loads(out.strip().splitlines()[-1] if not out.lstrip().startswith("{\n") else out)}
+    # The command prints one JSON value over several lines; a peer may say other things before its line.
+    said = out if out.startswith("{\n") else out.strip().splitlines()[-1]
+    return {**json.loads(said), **measured}
 
 
 def parts(folder):
@@ -109,7 +119,7 @@ def cluster(args, work, method, folder, k):
     command = [args.bridged, "cluster", folder, "-m", method, "-k", k, "--restarts", 1, "--max-iter", args.iterations]
     command += ["--set", "tol=0"] if method == "kmeans" else []
     command += ["-o", labels, "--memory", args.memory, "--json", "--force", "--no-checkpoint", "--in-passes"]
-    row = run(command, args.limit)
+    row = run(command, args)
     row = {"work": work, "name": f"bridged {method}", "what": f"`bridged cluster -m {method}`", **keep(row)}
     if "failed" not in row:
         centroids, sizes = means_of(folder, labels, k)
@@ -127,7 +137,7 @@ def peer(args, work, name, folder, npy, k):
     out.unlink(missing_ok=True)
     command = [sys.executable, HERE / "out_of_core_peers.py", name, "--rows", folder, "--npy", npy, "--k", k]
     command += ["--iterations", args.iterations, "--out", out, "--memory", args.memory]
-    row = {"work": work, "name": name, "what": PEERS[name], **keep(run(command, args.limit))}
+    row = {"work": work, "name": name, "what": PEERS[name], **keep(run(command, args))}
     if "failed" not in row and out.exists():
         row["inertia"] = inertia_of(folder, np.load(out))
     return row
@@ -140,7 +150,7 @@ def fit(args, x, y):
     for sample in [None, max(args.fit_rows // 20, 1000)]:
         command = [args.bridged, "fit", "--x", x, "--y", y, "--pairs", pairs, "-o", model, "--memory", args.memory, "--json", "--force"]
         command += ["--no-checkpoint", "--in-passes"] + ([] if sample is None else ["--sample", sample])
-        measured = run(command, args.limit)
+        measured = run(command, args)
         grade = measured.get("verdict", {})
         name = "bridged fit" if sample is None else f"bridged fit, sample of {sample:,}"
         row = {"work": "fit", "name": name, "what": "both pools in passes, 100 pairs", **keep(measured)}
@@ -153,7 +163,8 @@ def shown(row):
         return f"{bytes / 1e9:.2f} GB"
 
     if "failed" in row:
-        return f"| {row['name']} | {row['failed']} | {size(row['peak'])} | | | |"
+        peak = size(row["peak"]) if "peak" in row else ""
+        return f"| {row['name']} | {row['failed']} | {peak} | | | |"
     sizes = " to ".join(f"{n:,}" for n in row["sizes"]) if "sizes" in row else ""
     inertia = f"{row['inertia']:.6g}" if "inertia" in row else ""
     gap = f"{row['relative_gap']:.1e}" if isinstance(row.get("relative_gap"), float) else ""
@@ -240,6 +251,8 @@ def main():
         args.scratch.joinpath("results.json").write_text(json.dumps(results, indent=1) + "\n")
 
     x, npy = pool(args.rows, args.columns, args.k, 1, npy=any("memmap" in name for name in wanted))
+    if any("clostera, Parquet" in name for name in wanted):
+        joined(x, x.with_suffix(".parquet"))
     done(cluster(args, "kmeans", "kmeans", x, args.k))
     for name in wanted:
         done(peer(args, "kmeans", name, x, npy, args.k))

@@ -42,13 +42,14 @@ def duckdb_scan(args):
     return "duckdb", None, {"rows": connection.execute(query).fetchone()[0]}
 
 
-def clostera(args, rows, **about):
+def clostera(args, rows, algorithm, **about):
     from clostera import Clusterer
 
-    clusterer = Clusterer(k=args.k, metric="l2", algorithm="clostera-dense-exact-row", iterations=args.iterations)
-    clusterer.fit(rows, max_ram_bytes=memory(args), **about)
+    clusterer = Clusterer(k=args.k, metric="l2", algorithm=algorithm, iterations=args.iterations)
+    clusterer.fit(rows, **about)
     centroids = clusterer.cluster_centers_
-    if centroids is None:
+    if algorithm == "auto":
+        # Those are of quantized vectors.
         centroids = means(args, np.asarray(clusterer.labels_))
     return "clostera", np.asarray(centroids), {"iterations": args.iterations}
 
@@ -105,8 +106,10 @@ PEERS = {
     "pyarrow scan": pyarrow_scan,
     "polars scan": polars_scan,
     "duckdb scan": duckdb_scan,
-    "clostera, Parquet": lambda args: clostera(args, sorted(args.rows.glob("*.parquet")), parquet_column="v"),
-    "clostera, memmap": lambda args: clostera(args, np.load(args.npy, mmap_mode="r")),
+    "clostera, Parquet": lambda args: clostera(
+        args, str(args.rows.with_suffix(".parquet")), "auto", parquet_column="v", max_ram_bytes=memory(args)
+    ),
+    "clostera, memmap": lambda args: clostera(args, np.load(args.npy, mmap_mode="r"), "clostera-dense-exact-row"),
     "faiss, memmap": faiss_memmap,
     "scikit-learn, partial_fit": partial_fit,
     "dask-ml, memmap": dask_memmap,

@@ -118,7 +118,9 @@ impl<'a> Network<'a> {
         let k = capacity.columns();
         let todo = imbalance.total() as usize;
         let n = rows.len();
-        let keep = (4096 / k).min(n / (8 * k)).clamp(8, 128).max(4 * todo / k);
+        // Offers for many rows in the wrong place may take as much room as half the costs, and no more.
+        let of_wrong = (4 * todo / k).min(n / (16 * k));
+        let keep = (4096 / k).min(n / (8 * k)).clamp(8, 128).max(of_wrong);
         // Rows that are far from every other column are looked at only when paths get that long.
         let reach = quantile(rows, (32 * todo + 64 * k).min(n / 8) as f64 / n as f64);
         let start = prices[..k].to_vec();

@@ -91,7 +91,9 @@ pub(crate) fn memory_by_passes(spec: &BalancedKMeans, rows: usize, cols: usize) 
     let start =
         sample * (4.0 * d + 4.0 * (3.0 + k.ln()) + 20.0) + some * (4.0 * d + 4.0 * k + 32.0);
     let in_doubt = (room(rows, spec.k) as f64 / k).max(1024.0).min(n);
-    let doubt = in_doubt * (4.0 * k + 56.0) + k * k * 60.0;
+    // Costs; offers, which are at most half of them or a few for each pair of columns; choices, some twice.
+    let doubt =
+        in_doubt * (6.0 * k + 56.0) + k * k * (60.0 + 32.0 * (4096.0 / k).clamp(8.0, 128.0));
     let walls = 24e6 + (k * k / 2.0).min(500_000.0) * 136.0;
     (12.0 * n + start.max(doubt) + walls + 80.0 * k * d) as u64
 }
