@@ -45,6 +45,7 @@ pub(crate) const CSV: Format = Format {
     pass,
     write: |sink, table| write(sink, table, &mut std::iter::empty(), b','),
     write_pieces: Some(|sink, first, rest| write(sink, first, rest, b',')),
+    write_stream: Some(|sink, first, rest| write(sink, first, rest, b',')),
 };
 
 /// TSV in the list of formats.
@@ -64,6 +65,7 @@ pub(crate) const TSV: Format = Format {
     pass,
     write: |sink, table| write(sink, table, &mut std::iter::empty(), b'\t'),
     write_pieces: Some(|sink, first, rest| write(sink, first, rest, b'\t')),
+    write_stream: Some(|sink, first, rest| write(sink, first, rest, b'\t')),
 };
 
 fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {

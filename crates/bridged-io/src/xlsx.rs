@@ -39,6 +39,7 @@ pub(crate) const FORMAT: Format = Format {
     pass: |input, _, _, _| Err(unread(input)),
     write,
     write_pieces: None,
+    write_stream: None,
 };
 
 /// Rows of a sheet, the header among them.
