@@ -64,9 +64,11 @@ mod xlsx;
 
 pub use atomic::{Sink, TABLE_FILE, WriteError, replace};
 pub use error::TableError;
-pub use format::{Columns, Format, Layout, extensions, format_named, format_names, format_of, known_format};
+pub use format::{
+    Columns, Format, Layout, extensions, format_named, format_names, format_of, known_format,
+};
 pub use pairs::PairsTable;
-pub use parts::Parts;
+pub use parts::{Journal, Parts};
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use source::{Part, Source, SourceError, Stamp, is_url};
 pub use stored::StoredRows;

@@ -109,9 +109,11 @@ impl StoredRows {
                 rows: rows as u64,
                 bytes: part.stamp().size,
                 stamp: part.stamp().to_string(),
+                fingerprint: None,
             });
         let parts: Vec<PartAt> = parts.collect();
-        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts }
+        let missing = (self.missing != Missing::Refuse).then(|| self.missing.name().to_owned());
+        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts, missing }
     }
 
     /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.

@@ -168,8 +168,7 @@ mod tests {
             let clustering = spec.fit(x.view(), Seed(1), &Silent).expect("plain data");
             let mean: Vec<f32> = x.view().mean_row().into_iter().map(|v| v as f32).collect();
             let values = &clustering.centroids;
-            let spread =
-                Spread::measure(&x.view(), &clustering, &x.view(), values, &mean).unwrap();
+            let spread = Spread::measure(&x.view(), &clustering, &x.view(), values, &mean).unwrap();
             let mut labels = clustering.labels.clone();
             labels[3] = NOISE;
             let soft = SoftAssign::new(&spread, &clustering, 4.0);

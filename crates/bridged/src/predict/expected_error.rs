@@ -47,7 +47,9 @@ impl ExpectedErrors {
     pub fn new(to: &Side, means: Means) -> Self {
         let (k, kept) = (to.k(), means.kept(&to.spread));
         let away: Vec<Vec<f64>> = (to.values.view().iter_rows())
-            .map(|row| row.iter().zip(&to.mean).map(|(&v, &m)| f64::from(v) - f64::from(m)).collect())
+            .map(|row| {
+                row.iter().zip(&to.mean).map(|(&v, &m)| f64::from(v) - f64::from(m)).collect()
+            })
             .collect();
         let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
         let gram = (0..k * k).map(|at| dot(&away[at / k], &away[at % k])).collect();
