@@ -6,6 +6,7 @@
 mod bridge_view;
 mod commands;
 mod examples;
+mod explained;
 mod failure;
 mod links_table;
 mod options;

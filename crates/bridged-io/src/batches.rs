@@ -396,7 +396,9 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
             ColumnData::Code { .. } if column.stored == Some(DataType::UInt64) => {
                 (DataType::UInt64, true)
             }
-            ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
+            ColumnData::Text(_) | ColumnData::Words { .. } | ColumnData::Code { .. } => {
+                (DataType::Utf8, true)
+            }
             ColumnData::Bool(_) => (DataType::Boolean, true),
             ColumnData::Time(times) => (times.cells.data_type().clone(), true),
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
@@ -471,6 +473,11 @@ pub(crate) fn batch(
             }
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
                 Arc::new(v[range.clone()].iter().map(Option::as_deref).collect::<StringArray>())
+            }
+            ColumnData::Words { words, at } => {
+                let cells =
+                    at[range.clone()].iter().map(|at| Some(words[(*at)? as usize].as_str()));
+                Arc::new(cells.collect::<StringArray>())
             }
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
                 return Err(ArrowError::SchemaError("refused by `schema`".to_owned()));

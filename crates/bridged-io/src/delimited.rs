@@ -450,6 +450,9 @@ fn push_cells(line: &mut ByteRecord, column: &Column, i: usize) {
         | ColumnData::Time(Times { text: v, .. }) => {
             line.push_field(v[i].as_deref().unwrap_or_default().as_bytes());
         }
+        ColumnData::Words { words, at } => {
+            line.push_field(at[i].map_or("", |at| &words[at as usize]).as_bytes());
+        }
         ColumnData::Bool(v) => {
             line.push_field(v[i].map(|v| v.to_string()).unwrap_or_default().as_bytes());
         }

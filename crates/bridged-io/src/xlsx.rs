@@ -221,6 +221,11 @@ fn write_cells(
                 sheet.write_string(row, at, text)?;
             }
         }
+        ColumnData::Words { words, at: cells } => {
+            if let Some(word) = cells[i] {
+                sheet.write_string(row, at, &words[word as usize])?;
+            }
+        }
         ColumnData::Ragged { .. } | ColumnData::Other(_) => {}
     }
     Ok(1)

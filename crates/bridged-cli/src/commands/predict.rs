@@ -1,5 +1,6 @@
 //! `bridged predict`: the other side of new rows.
 
+use crate::explained;
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
@@ -12,7 +13,7 @@ use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{TableOut, before_ours};
 use anyhow::{Context, Result, anyhow};
 use bridged::offset::Offset;
-use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Status};
+use bridged::{Ask, BridgedModel, Direction, Error, Prediction, Status};
 use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, StoredRows};
 use bridged_math::{Matrix, Rows, Stage};
 use serde_json::json;
@@ -301,7 +302,7 @@ impl Task<'_> {
             let values = prediction.values.view();
             self.among.columns(model, direction, (pool.rows.view(), values), self.neighbours)
         })?;
-        let mut columns = explain(&prediction, args.level.is_some());
+        let mut columns = explained::columns(&prediction, args.level.is_some());
         columns.extend(nearest);
         let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
         let summary = Summary::of(&answered, &prediction);
@@ -395,42 +396,4 @@ impl Summary {
         self.answered += other.answered;
         other.status.into_iter().for_each(|(why, n)| *self.status.entry(why).or_insert(0) += n);
     }
-}
-
-/// The columns that say why a row is answered as it is.
-fn explain(prediction: &Prediction, with_radius: bool) -> Vec<Column> {
-    let why: Vec<Explanation<'_>> = prediction.explanations().collect();
-    let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
-        Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
-    };
-    let integer = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<i64>| {
-        Column::new(name, ColumnData::Integer(why.iter().map(f).collect()))
-    };
-    let number = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<f64>| {
-        let values = why.iter().map(|w| f(w).unwrap_or(f64::NAN));
-        Column::new(name, ColumnData::Number(values.collect()))
-    };
-    let mut columns = vec![integer("cluster", &|w| w.cluster.map(i64::from))];
-    columns.push(integer("linked", &|w| w.linked.map(i64::from)));
-    if prediction.knows_probabilities() {
-        columns.push(number("probability", &|w| w.probability));
-    }
-    columns.push(number("expected_error", &|w| Some(w.expected_error)));
-    if why.iter().any(|w| w.novelty.is_some()) {
-        columns.push(number("novelty", &|w| w.novelty));
-    }
-    columns.push(number("weight", &|w| w.weight()));
-    columns.push(text("links", &|i| {
-        let links = why[i].links;
-        let seen = links.iter().filter(|t| t.weight >= 0.001);
-        let shares = seen.map(|t| format!("{}:{:.3}", t.cluster, t.weight));
-        (links.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
-    }));
-    columns.push(integer("support", &|w| Some(i64::from(w.support))));
-    columns.push(text("status", &|i| Some(why[i].status.to_string())));
-    columns.push(text("answer", &|i| Some(why[i].source.to_string())));
-    if with_radius {
-        columns.push(number("radius", &|w| w.radius));
-    }
-    columns
 }
