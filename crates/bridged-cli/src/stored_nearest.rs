@@ -113,8 +113,9 @@ impl Among {
                     |column: &Column| Some((TextColumn::from(column.to_text()?), spelled(column)));
                 let texts: Vec<(TextColumn, Spelled)> =
                     pool.carried.iter().filter_map(texts).collect();
-                let typed = |(t, kind): &'_ (TextColumn, Spelled)| Carried::typed(&t.values, *kind);
-                let carried: Vec<_> = texts.iter().map(|t| (t.0.name.as_str(), typed(t))).collect();
+                let carried: Vec<(&str, Carried<'_>)> = (texts.iter())
+                    .map(|(t, kind)| (t.name.as_str(), Carried::typed(&t.values, *kind)))
+                    .collect();
                 // Ids of rows that are numbered are their numbers in the whole pool.
                 let names = Names { ids: pool.ids.clone(), ..Names::default() };
                 Ok(columns(&names, &carried, &found, n))

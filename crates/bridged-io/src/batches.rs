@@ -16,7 +16,7 @@ use arrow_array::{
     Float64Array, GenericListViewArray, Int64Array, OffsetSizeTrait, PrimitiveArray, RecordBatch,
     StringArray, new_empty_array,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::{concat, concat_batches};
 use std::ops::Range;
@@ -521,7 +521,7 @@ fn lists<T: ArrowPrimitiveType>(
     let DataType::FixedSizeList(item, width) = field.data_type() else {
         return Err(ArrowError::SchemaError("a vector column is a fixed-size list".to_owned()));
     };
-    let values = Arc::new(PrimitiveArray::<T>::from_iter_values(values));
+    let values = Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None));
     Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls)?))
 }
 

@@ -66,6 +66,17 @@ impl<'a> SoftAssign<'a> {
         Self { spread, clustering, temperature, ready }
     }
 
+    /// The memberships of a whole band of scaled rows, (BAND, k).
+    pub fn members(&self, band: MatrixRef<'_>, scratch: &mut Scratch) -> Vec<f64> {
+        // Rows of centres have a label only where they are in one cluster alone.
+        let labels = match self.ready {
+            Some(_) => vec![0; band.rows()],
+            None => self.clustering.assign(band),
+        };
+        self.band(band, &labels, scratch);
+        std::mem::take(&mut scratch.members)
+    }
+
     /// Fills `scratch.members` with the memberships of at most [`BAND`] scaled rows with these labels.
     pub fn band(&self, rows: MatrixRef<'_>, labels: &[u32], scratch: &mut Scratch) {
         let (k, d) = (self.clustering.k(), rows.cols());
