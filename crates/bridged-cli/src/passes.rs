@@ -216,7 +216,7 @@ pub fn stream(
             Ok(())
         };
         let worker = scope.spawn(move || context.enter(make));
-        let written = write(Pieces(pieces));
+        let written = write(Pieces(Some(pieces)));
         (worker.join().unwrap_or_else(|panic| resume_unwind(panic)), written)
     });
     let keeps = written.as_ref().is_err_and(|error| error.is::<Kept>());
@@ -233,16 +233,23 @@ enum Piece {
 }
 
 /// The columns piece by piece; an error where they break off.
-pub struct Pieces(mpsc::Receiver<Piece>);
+pub struct Pieces(Option<mpsc::Receiver<Piece>>);
 
 impl Iterator for Pieces {
     type Item = io::Result<Vec<Column>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.0.recv() {
+        match self.0.as_ref()?.recv() {
             Ok(Piece::Columns(columns)) => Some(Ok(columns)),
-            Ok(Piece::End) => None,
-            Err(_) => Some(Err(io::Error::other("the rows break off"))),
+            // Nothing comes after the end, for which nobody must wait.
+            Ok(Piece::End) => {
+                self.0 = None;
+                None
+            }
+            Err(_) => {
+                self.0 = None;
+                Some(Err(io::Error::other("the rows break off")))
+            }
         }
     }
 }

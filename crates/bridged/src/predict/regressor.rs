@@ -8,7 +8,7 @@ use crate::check::LeaveOneOut;
 use crate::cluster::NOISE;
 use crate::cluster::soft::BAND;
 use crate::fit::local_map::{Anchor, LocalMap, blend};
-use crate::fit::residual_map::{ResidualMap, to_f32};
+use crate::fit::residual_map::{ResidualBands, ResidualMap, to_f32};
 use crate::settings::Uncovered;
 use crate::side::Side;
 use bridged_math::{Matrix, MatrixRef, chunks};
@@ -120,6 +120,7 @@ impl Regressor {
             cluster => AnswerOf::Cluster(cluster),
         };
         let mixture = Mixture::new(self, from, to, &expected);
+        let residual = self.residual.as_ref().filter(|_| self.alpha != 0.0).map(ResidualBands::new);
         let mut values = Matrix::zeros(clusters.len(), to.cols());
         let cols = to.cols();
         let rows = chunks::map_blocks_mut(values.data_mut(), cols, |range, out| {
@@ -131,6 +132,7 @@ impl Regressor {
                     let (x, labels) = (scaled.slice(band.clone()), &clusters[band.clone()]);
                     mixture.answer(x, labels, bench, out)
                 });
+                let offsets = residual.as_ref().map(|map| map.offsets(scaled.slice(band.clone())));
                 for (i, row) in band.clone().zip(out.chunks_exact_mut(cols)) {
                     let of = answer_of(i);
                     let answer = self.answers.get(of);
@@ -141,7 +143,15 @@ impl Regressor {
                             *sure.get(of)
                         }
                     };
-                    self.refine(from, to, scaled.row(i), clusters[i], answer, row);
+                    if answer.source != Source::Abstain {
+                        if let Some(offsets) = &offsets {
+                            let at = (i - start) * cols;
+                            for (v, o) in row.iter_mut().zip(&offsets[at..at + cols]) {
+                                *v = to_f32(f64::from(*v) + self.alpha * o);
+                            }
+                        }
+                        self.refine(from, to, scaled.row(i), clusters[i], answer, row);
+                    }
                     rows.push((of, likeliest));
                 }
             }
@@ -169,7 +179,7 @@ impl Regressor {
             .believed(self.sureness)
     }
 
-    /// Adds α Σ_j w_j (f_ij(x) − μ_j), and α g(x).
+    /// Adds α Σ_j w_j (f_ij(x) − μ_j).
     fn refine(
         &self,
         from: &Side,
@@ -179,13 +189,8 @@ impl Regressor {
         answer: &Answer,
         value: &mut [f32],
     ) {
-        if self.alpha == 0.0 || answer.source == Source::Abstain {
+        if self.alpha == 0.0 || self.maps.is_empty() {
             return;
-        }
-        if let Some(map) = &self.residual {
-            for (v, o) in value.iter_mut().zip(map.offset(x)) {
-                *v = to_f32(f64::from(*v) + self.alpha * o);
-            }
         }
         for t in &answer.targets {
             if let Some(map) = self.maps.get(&(cluster, t.cluster)) {
