@@ -2,6 +2,7 @@
 
 use crate::printer::plural;
 use crate::progress::{Kept, Stages, Talk, was_stopped};
+use crate::table_out::is_standard;
 use anyhow::Result;
 use bridged::checkpoint::{Checkpoint, Found, WorkId};
 use bridged::cluster::{RELATIVE_GAP, SAMPLED_STARTS};
@@ -54,7 +55,9 @@ impl CheckpointFlags {
         if self.no_checkpoint || rows.iter().any(|rows| is_temporary(rows.source())) {
             return Ok(begun);
         }
-        let folder = self.checkpoint.clone().unwrap_or_else(|| beside(output));
+        let Some(folder) = self.checkpoint.clone().or_else(|| beside(output)) else {
+            return Ok(begun);
+        };
         let at: Vec<Value> = rows.iter().map(|rows| json!(rows.rows_at())).collect();
         let work = WorkId { settings: settings.to_string(), rows: json!(at).to_string() };
         let checkpoint = Checkpoint::new(&folder, work, interval());
@@ -92,12 +95,12 @@ impl Checkpoints<'_> {
     }
 }
 
-/// The folder beside an output.
-fn beside(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
+/// The folder beside an output; standard output has none.
+fn beside(output: &Path) -> Option<PathBuf> {
+    let mut name = output.file_name().filter(|_| !is_standard(output))?.to_owned();
     name.push(".");
     name.push(ENDING);
-    name.into()
+    Some(output.with_file_name(name))
 }
 
 fn interval() -> Duration {

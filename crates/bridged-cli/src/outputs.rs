@@ -6,6 +6,7 @@
 //! name are another kind. An npy file has no columns that could tell.
 
 use crate::options::usage;
+use crate::table_out::is_standard;
 use anyhow::Result;
 use bridged::columns::ColumnKind;
 use bridged::files::{FileError, Kind, Output, Overwrite};
@@ -62,8 +63,11 @@ fn has_columns(path: &Path, names: &[&str]) -> bool {
     names.iter().all(|name| columns.iter().any(|(column, _)| column == name))
 }
 
-/// A table of that kind will be written there, in the format of its extension.
+/// A table of that kind will be written there, in the format of its extension; standard output needs no look.
 pub fn table<P: AsRef<Path>>(path: &Path, kind: Kind, inputs: &[P], force: bool) -> Result<()> {
+    if is_standard(path) {
+        return Ok(());
+    }
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     let format = bridged_io::format_of(path).map_err(|e| usage(e.to_string()))?;
     let overwrite = match format.layout {
@@ -75,6 +79,9 @@ pub fn table<P: AsRef<Path>>(path: &Path, kind: Kind, inputs: &[P], force: bool)
 
 /// A table that is written into a folder of rows would be one of them the next time.
 pub fn not_among_rows(path: &Path, rows: &[PathBuf]) -> Result<()> {
+    if is_standard(path) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(folder) = folder.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
     let holds = |name: &&PathBuf| {

@@ -2,10 +2,11 @@
 
 use crate::pools::{self, Ids, Pairs, Unknown};
 use crate::printer::{count, plural};
-use crate::table_out::TableOut;
+use crate::progress::Kept;
 use crate::visible::visible;
 use anyhow::{Context, Result, anyhow};
 use bridged::cluster::Clusterer;
+use bridged::files::fingerprint;
 use bridged::settings::BridgedClustering;
 use bridged::{BridgedModel, Keep, Names, PartAt, RowsAt, Side, SideSpec, StoredPool};
 use bridged_io::{Column, PairsTable, Source, Stamp, StoredRows};
@@ -80,18 +81,22 @@ pub fn fit(
     let names_of = |rows: &StoredRows, wanted: &[usize]| -> Result<Names, RowsError> {
         Ok(pools::names(&rows.pool_of(wanted)?))
     };
+    let at = |rows: &StoredRows| {
+        let at = rows.rows_at().with_fingerprints();
+        at.with_context(|| format!("`{}`", rows.source().name().display()))
+    };
     let (of_x, of_y) = (|rows: &[usize]| names_of(x, rows), |rows: &[usize]| names_of(y, rows));
     let x = StoredPool {
         rows: x,
         names: Names::default(),
         offset: x.offset().clone(),
-        keep: Some(Keep { names_of: &of_x, at: x.rows_at() }),
+        keep: Some(Keep { names_of: &of_x, at: at(x)? }),
     };
     let y = StoredPool {
         rows: y,
         names: Names::default(),
         offset: y.offset().clone(),
-        keep: Some(Keep { names_of: &of_y, at: y.rows_at() }),
+        keep: Some(Keep { names_of: &of_y, at: at(y)? }),
     };
     Ok(settings.fit_stored(x, y, pairs, seed, watch)?)
 }
@@ -122,26 +127,52 @@ pub fn find_pairs(
 }
 
 /// Where the rows of a side are that the model does not hold, and whether they have changed since.
-pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt) -> String {
+pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt, verify: bool) -> Result<String> {
     let first = at.parts.first().map_or("", |part| part.name.as_str());
     let files = match at.parts.len() {
         1 => visible(first).into_owned(),
         n => format!("{} files, the first is {}", count(n), visible(first)),
     };
-    let changed: Vec<String> = at
-        .parts
-        .iter()
-        .filter_map(|p| Some(format!("{} {}", visible(&p.name), change(p)?)))
-        .collect();
+    let changed = match verify {
+        true => changed_contents(at)?,
+        false => changes(at),
+    };
     let far = at.parts.iter().filter(|part| bridged_io::is_url(&part.name)).count();
     let state = match &changed[..] {
         [] if far > 0 => format!("{} on servers were not looked at", count(far)),
+        [] if verify => "their contents are those of the fit".to_string(),
         [] => "unchanged since the fit".to_string(),
         [one] => one.clone(),
         [one, ..] => format!("{} of them have changed: {one}", count(changed.len())),
     };
     let (total, held) = (plural(side.total(), "row"), count(side.len()));
-    format!("{name}: {total} in {files}; the model holds {held} of them; {state}")
+    Ok(format!("{name}: {total} in {files}; the model holds {held} of them; {state}"))
+}
+
+/// What has become of files since the fit, by their sizes and times.
+pub fn changes(at: &RowsAt) -> Vec<String> {
+    let of = |part: &PartAt| Some(format!("{} {}", visible(&part.name), change(part)?));
+    at.parts.iter().filter_map(of).collect()
+}
+
+/// The same by their contents, all of which are read: a file that was only written again has not changed.
+fn changed_contents(at: &RowsAt) -> Result<Vec<String>> {
+    let mut changed = Vec::new();
+    for part in at.parts.iter().filter(|part| !bridged_io::is_url(&part.name)) {
+        let what = match (change(part), &part.fingerprint) {
+            (Some(what @ ("is gone" | "has another size")), _) => what,
+            (_, None) => "has no fingerprint in this model, which an earlier release has written",
+            (_, Some(expected)) => {
+                let found = fingerprint(Path::new(&part.name));
+                match found.with_context(|| format!("`{}`", part.name))? == *expected {
+                    true => continue,
+                    false => "has another content",
+                }
+            }
+        };
+        changed.push(format!("{} {what}", visible(&part.name)));
+    }
+    Ok(changed)
 }
 
 /// What has become of a file since the fit; nothing if it is what it was, or on a server.
@@ -164,11 +195,10 @@ pub const BATCH: usize = 1 << 15;
 /// What makes columns, and hands them to whoever writes them.
 type Write<'a> = dyn FnMut(Vec<Column>) -> Result<()> + 'a;
 
-/// Writes what `produce` makes, piece by piece and in order, while it makes the next: whole, or not at all if either
-/// fails or the work is stopped.
-pub fn write_stream(
-    out: TableOut,
-    path: &Path,
+/// Gives `write` what `produce` makes, piece by piece and in order, while it makes the next. Where the rows break off the
+/// last piece is an error, so that `write` leaves no half of a file.
+pub fn stream(
+    write: impl FnOnce(Pieces) -> Result<()>,
     produce: impl FnOnce(&mut Write<'_>) -> Result<()> + Send,
 ) -> Result<()> {
     let (context, writes) = (cancel::Context::current(), AtomicBool::new(true));
@@ -186,11 +216,12 @@ pub fn write_stream(
             Ok(())
         };
         let worker = scope.spawn(move || context.enter(make));
-        let written = out.write_pieces(path, Pieces(pieces));
+        let written = write(Pieces(Some(pieces)));
         (worker.join().unwrap_or_else(|panic| resume_unwind(panic)), written)
     });
+    let keeps = written.as_ref().is_err_and(|error| error.is::<Kept>());
     match produced {
-        Err(error) if writes.load(Ordering::Relaxed) => Err(error),
+        Err(error) if writes.load(Ordering::Relaxed) && !keeps => Err(error),
         _ => written,
     }
 }
@@ -202,16 +233,23 @@ enum Piece {
 }
 
 /// The columns piece by piece; an error where they break off.
-struct Pieces(mpsc::Receiver<Piece>);
+pub struct Pieces(Option<mpsc::Receiver<Piece>>);
 
 impl Iterator for Pieces {
     type Item = io::Result<Vec<Column>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.0.recv() {
+        match self.0.as_ref()?.recv() {
             Ok(Piece::Columns(columns)) => Some(Ok(columns)),
-            Ok(Piece::End) => None,
-            Err(_) => Some(Err(io::Error::other("the rows break off"))),
+            // Nothing comes after the end, for which nobody must wait.
+            Ok(Piece::End) => {
+                self.0 = None;
+                None
+            }
+            Err(_) => {
+                self.0 = None;
+                Some(Err(io::Error::other("the rows break off")))
+            }
         }
     }
 }

@@ -83,6 +83,15 @@ pub fn out() -> Out<StdoutLock<'static>> {
     Out { to: io::stdout().lock(), styles: has_styles() }
 }
 
+/// Standard output for a table: its bytes as they are, and on a terminal without hidden characters.
+pub fn table_out() -> Box<dyn Write + Send> {
+    let to = io::stdout();
+    match to.is_terminal() {
+        true => Box::new(Out { to, styles: false }),
+        false => Box::new(io::BufWriter::with_capacity(1 << 16, to)),
+    }
+}
+
 /// A writer that makes hidden characters visible, but for the end of a line and its own styles.
 pub struct Out<W> {
     to: W,

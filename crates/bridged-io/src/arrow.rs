@@ -5,7 +5,7 @@
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
-use crate::batches::{Collector, batch, ranges, schema};
+use crate::batches::{Collector, EvenBatches, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
@@ -13,7 +13,7 @@ use crate::table::Table;
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer as ArrowBuffer;
 use arrow_ipc::reader::{FileDecoder, FileReader, StreamReader, read_footer_length};
-use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{
     Block, BodyCompression, Buffer, CompressionType, MetadataVersion, root_as_footer,
     root_as_message,
@@ -24,7 +24,7 @@ use bridged_math::guard::quietly;
 use bridged_math::memory;
 use bytes::Bytes;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const NAME: &str = "Arrow IPC";
@@ -49,7 +49,8 @@ pub(crate) const FORMAT: Format = Format {
     survey,
     pass,
     write,
-    write_pieces: None,
+    write_pieces: Some(write_file),
+    write_stream: Some(write_stream),
 };
 
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -462,22 +463,61 @@ fn check_buffer(
 
 /// Writes an Arrow IPC file.
 fn write(sink: &mut Sink<'_>, table: &Table) -> Result<(), WriteError> {
-    let schema = schema(table)?;
-    write_batches(sink, table, &schema).map_err(|e| WriteError::Failed(Box::new(e)))
+    write_file(sink, table, &mut std::iter::empty())
 }
 
-fn write_batches(sink: &mut Sink<'_>, table: &Table, schema: &SchemaRef) -> Result<(), ArrowError> {
-    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))?;
-    let mut writer = FileWriter::try_new_with_options(sink, schema, options)?;
-    for range in ranges(table.rows(), BATCH) {
-        writer.write(&batch(table, schema, range)?)?;
+/// Writes an Arrow file of tables with the same columns, one after the other.
+fn write_file(
+    sink: &mut Sink<'_>,
+    first: &Table,
+    rest: &mut dyn Iterator<Item = io::Result<Table>>,
+) -> Result<(), WriteError> {
+    let schema = schema(first)?;
+    let writer = FileWriter::try_new_with_options(sink, &schema, compressed().map_err(failed)?);
+    let mut writer = writer.map_err(failed)?;
+    write_batches(&schema, first, rest, |batch| writer.write(batch))?;
+    writer.finish().map_err(failed)
+}
+
+/// Writes an Arrow stream, which is read from its beginning alone. It is not compressed: whoever reads a pipe wants the
+/// rows at once.
+fn write_stream(
+    sink: &mut Sink<'_>,
+    first: &Table,
+    rest: &mut dyn Iterator<Item = io::Result<Table>>,
+) -> Result<(), WriteError> {
+    let schema = schema(first)?;
+    let mut writer = StreamWriter::try_new(sink, &schema).map_err(failed)?;
+    write_batches(&schema, first, rest, |batch| writer.write(batch))?;
+    writer.finish().map_err(failed)
+}
+
+fn compressed() -> Result<IpcWriteOptions, ArrowError> {
+    IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))
+}
+
+fn failed(error: ArrowError) -> WriteError {
+    WriteError::Failed(Box::new(error))
+}
+
+fn write_batches(
+    schema: &SchemaRef,
+    first: &Table,
+    rest: &mut dyn Iterator<Item = io::Result<Table>>,
+    mut write: impl FnMut(&RecordBatch) -> Result<(), ArrowError>,
+) -> Result<(), WriteError> {
+    let mut batches = EvenBatches::new(schema.clone(), BATCH);
+    batches.push(first, &mut write).map_err(failed)?;
+    for piece in rest {
+        batches.push(&piece?, &mut write).map_err(failed)?;
     }
-    writer.finish()
+    batches.finish(&mut write).map_err(failed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batches::batch;
     use crate::table::{Column, ColumnData};
     use crate::{ReadOptions, Source};
     use bridged_math::Matrix;

@@ -16,9 +16,9 @@ use arrow_array::{
     Float64Array, GenericListViewArray, Int64Array, OffsetSizeTrait, PrimitiveArray, RecordBatch,
     StringArray, new_empty_array,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use arrow_select::concat::concat;
+use arrow_select::concat::{concat, concat_batches};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -396,7 +396,9 @@ pub(crate) fn schema(table: &Table) -> Result<SchemaRef, WriteError> {
             ColumnData::Code { .. } if column.stored == Some(DataType::UInt64) => {
                 (DataType::UInt64, true)
             }
-            ColumnData::Text(_) | ColumnData::Code { .. } => (DataType::Utf8, true),
+            ColumnData::Text(_) | ColumnData::Words { .. } | ColumnData::Code { .. } => {
+                (DataType::Utf8, true)
+            }
             ColumnData::Bool(_) => (DataType::Boolean, true),
             ColumnData::Time(times) => (times.cells.data_type().clone(), true),
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
@@ -472,6 +474,11 @@ pub(crate) fn batch(
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
                 Arc::new(v[range.clone()].iter().map(Option::as_deref).collect::<StringArray>())
             }
+            ColumnData::Words { words, at } => {
+                let cells =
+                    at[range.clone()].iter().map(|at| Some(words[(*at)? as usize].as_str()));
+                Arc::new(cells.collect::<StringArray>())
+            }
             ColumnData::Ragged { .. } | ColumnData::Other(_) => {
                 return Err(ArrowError::SchemaError("refused by `schema`".to_owned()));
             }
@@ -514,11 +521,55 @@ fn lists<T: ArrowPrimitiveType>(
     let DataType::FixedSizeList(item, width) = field.data_type() else {
         return Err(ArrowError::SchemaError("a vector column is a fixed-size list".to_owned()));
     };
-    let values = Arc::new(PrimitiveArray::<T>::from_iter_values(values));
+    let values = Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None));
     Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls)?))
 }
 
-/// Ranges of at most `size` rows that cover a table.
-pub(crate) fn ranges(rows: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..rows).step_by(size).map(move |start| start..(start + size).min(rows))
+/// Cuts tables that come one after the other into batches of one size, wherever the tables end: what an encoder makes
+/// of rows depends on the borders of its batches, and equal rows are to give equal bytes.
+pub(crate) struct EvenBatches {
+    schema: SchemaRef,
+    size: usize,
+    /// The pieces of a batch that is not full yet, and their rows.
+    held: Vec<RecordBatch>,
+    rows: usize,
+}
+
+impl EvenBatches {
+    /// Batches of so many rows.
+    pub fn new(schema: SchemaRef, size: usize) -> Self {
+        Self { schema, size, held: Vec::new(), rows: 0 }
+    }
+
+    /// Adds the rows of a table, and calls `each` with the batches that are full.
+    pub fn push<E: From<ArrowError>>(
+        &mut self,
+        table: &Table,
+        mut each: impl FnMut(&RecordBatch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut start = 0;
+        while start < table.rows() {
+            let end = table.rows().min(start + self.size - self.rows);
+            self.held.push(batch(table, &self.schema, start..end)?);
+            self.rows += end - start;
+            start = end;
+            if self.rows == self.size {
+                self.finish(&mut each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the last rows, if there are any.
+    pub fn finish<E: From<ArrowError>>(
+        &mut self,
+        mut each: impl FnMut(&RecordBatch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.rows = 0;
+        match &std::mem::take(&mut self.held)[..] {
+            [] => Ok(()),
+            [one] => each(one),
+            some => each(&concat_batches(&self.schema, some)?),
+        }
+    }
 }

@@ -45,6 +45,7 @@ pub(crate) const CSV: Format = Format {
     pass,
     write: |sink, table| write(sink, table, &mut std::iter::empty(), b','),
     write_pieces: Some(|sink, first, rest| write(sink, first, rest, b',')),
+    write_stream: Some(|sink, first, rest| write(sink, first, rest, b',')),
 };
 
 /// TSV in the list of formats.
@@ -64,6 +65,7 @@ pub(crate) const TSV: Format = Format {
     pass,
     write: |sink, table| write(sink, table, &mut std::iter::empty(), b'\t'),
     write_pieces: Some(|sink, first, rest| write(sink, first, rest, b'\t')),
+    write_stream: Some(|sink, first, rest| write(sink, first, rest, b'\t')),
 };
 
 fn read(input: &Input<'_>, usual: u8) -> Result<Table, TableError> {
@@ -447,6 +449,9 @@ fn push_cells(line: &mut ByteRecord, column: &Column, i: usize) {
         | ColumnData::Code { text: v, .. }
         | ColumnData::Time(Times { text: v, .. }) => {
             line.push_field(v[i].as_deref().unwrap_or_default().as_bytes());
+        }
+        ColumnData::Words { words, at } => {
+            line.push_field(at[i].map_or("", |at| &words[at as usize]).as_bytes());
         }
         ColumnData::Bool(v) => {
             line.push_field(v[i].map(|v| v.to_string()).unwrap_or_default().as_bytes());

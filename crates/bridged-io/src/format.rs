@@ -44,6 +44,8 @@ pub struct Format {
     pub(crate) write: fn(&mut Sink<'_>, &Table) -> Result<(), WriteError>,
     /// Writes tables with the same columns one after the other, if the format can be written so.
     pub(crate) write_pieces: Option<WritePieces>,
+    /// The same into a pipe, if whoever reads needs no more than what came so far.
+    pub(crate) write_stream: Option<WritePieces>,
 }
 
 /// Reads a file whose schema is known.
@@ -74,6 +76,11 @@ impl Format {
     /// Whether a table can be written piece by piece with [`crate::write_pieces`].
     pub fn writes_pieces(&self) -> bool {
         self.write_pieces.is_some()
+    }
+
+    /// Whether a table can be written into a pipe with [`crate::write_stream`].
+    pub fn writes_streams(&self) -> bool {
+        self.write_stream.is_some()
     }
 
     /// What a file with these first bytes is called, if it is one of this format.
@@ -117,6 +124,15 @@ pub(crate) fn read_format(path: &Path) -> Result<&'static Format, TableError> {
         }
         None => Err(TableError::UnknownExtension { path: path.to_path_buf(), known: known() }),
     }
+}
+
+/// The format that has this name or extension, in upper or lower case: `arrow`, `CSV`, `.parquet`.
+pub fn format_named(name: &str) -> Option<&'static Format> {
+    let name = name.strip_prefix('.').unwrap_or(name).to_lowercase();
+    let is = |format: &&Format| {
+        format.name.to_lowercase() == name || format.extensions.contains(&name.as_str())
+    };
+    FORMATS.iter().find(is)
 }
 
 /// The extensions of the formats of which that holds, each with its dot.

@@ -64,9 +64,11 @@ mod xlsx;
 
 pub use atomic::{Sink, TABLE_FILE, WriteError, replace};
 pub use error::TableError;
-pub use format::{Columns, Format, Layout, extensions, format_names, format_of, known_format};
+pub use format::{
+    Columns, Format, Layout, extensions, format_named, format_names, format_of, known_format,
+};
 pub use pairs::PairsTable;
-pub use parts::Parts;
+pub use parts::{Journal, Parts};
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use source::{Part, Source, SourceError, Stamp, is_url};
 pub use stored::{StoredRows, memory_of_a_pass};
@@ -238,6 +240,31 @@ pub fn write_pieces(
         write(&mut compressed, &first, &mut pieces)?;
         compressed.finish()?;
         Ok(())
+    })
+}
+
+/// Writes rows that come in tables with the same columns into a pipe, as they come; `name` is what errors call it. The
+/// format must be one that [`Format::writes_streams`]: an Arrow stream, CSV or TSV.
+pub fn write_stream(
+    sink: &mut Sink<'_>,
+    format: &Format,
+    name: &Path,
+    mut pieces: impl Iterator<Item = io::Result<Table>>,
+) -> Result<(), TableError> {
+    let path = name.to_path_buf();
+    let Some(write) = format.write_stream else {
+        let (format, known) = (format.name, extensions(Format::writes_streams).join(", "));
+        let reason = format!("{format} cannot be written into a pipe; use one of {known}");
+        return Err(TableError::Refused { path, reason });
+    };
+    let Some(first) = pieces.next() else { return Err(TableError::NoRows { path }) };
+    let first = first.map_err(|source| TableError::Unreadable { path: path.clone(), source })?;
+    check(name, &first)?;
+    let written = write(sink, &first, &mut pieces);
+    let written = written.and_then(|()| Ok(sink.flush()?));
+    written.map_err(|error| match error {
+        WriteError::Refused(reason) => TableError::Refused { path, reason },
+        WriteError::Failed(source) => bridged::files::FileError::Unwritable { path, source }.into(),
     })
 }
 

@@ -40,6 +40,7 @@ pub(crate) const FORMAT: Format = Format {
     pass,
     write,
     write_pieces: None,
+    write_stream: None,
 };
 
 /// The name of the only column of an npy table.

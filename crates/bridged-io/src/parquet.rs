@@ -5,7 +5,7 @@
 
 use crate::Input;
 use crate::atomic::{Sink, WriteError};
-use crate::batches::{CellBytes, Collector, batch, ranges, schema};
+use crate::batches::{CellBytes, Collector, EvenBatches, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
 use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
@@ -20,6 +20,7 @@ use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::reader::{ChunkReader, Length};
 use ::parquet::schema::types::ColumnPath;
+use arrow_array::RecordBatch;
 use bridged_math::cancel::checkpoint;
 use bridged_math::guard::quietly;
 use bytes::Bytes;
@@ -47,6 +48,7 @@ pub(crate) const FORMAT: Format = Format {
     pass,
     write,
     write_pieces: Some(write_pieces),
+    write_stream: None,
 };
 
 /// Rows decoded at a time: with 1,024 entries per vector, 32 MB.
@@ -269,21 +271,20 @@ fn write_pieces(
     let schema = schema(first)?;
     let properties = Some(properties(first));
     let mut writer = ArrowWriter::try_new(sink, schema.clone(), properties).map_err(failed)?;
-    let mut push = |table: &Table| -> Result<(), WriteError> {
-        for range in ranges(table.rows(), BATCH) {
-            let batch = batch(table, &schema, range).map_err(|e| failed(e.into()))?;
-            writer.write(&batch).map_err(failed)?;
-            // A row group is held in memory until it is complete.
-            if writer.in_progress_size() > ROW_GROUP_BYTES {
-                writer.flush().map_err(failed)?;
-            }
+    let mut write = |batch: &RecordBatch| -> Result<(), ParquetError> {
+        writer.write(batch)?;
+        // A row group is held in memory until it is complete.
+        if writer.in_progress_size() > ROW_GROUP_BYTES {
+            writer.flush()?;
         }
         Ok(())
     };
-    push(first)?;
+    let mut batches = EvenBatches::new(schema, BATCH);
+    batches.push(first, &mut write).map_err(failed)?;
     for piece in rest {
-        push(&piece?)?;
+        batches.push(&piece?, &mut write).map_err(failed)?;
     }
+    batches.finish(&mut write).map_err(failed)?;
     writer.close().map_err(failed)?;
     Ok(())
 }

@@ -47,6 +47,7 @@ impl Parts {
         &self,
         first: usize,
         pieces: impl Iterator<Item = io::Result<Table>>,
+        journal: &mut dyn Journal,
     ) -> Result<Vec<PathBuf>, TableError> {
         let mut feed = Feed { pieces, held: None };
         let mut written = Vec::new();
@@ -56,6 +57,7 @@ impl Parts {
             if !feed.has_more().map_err(unreadable)? {
                 return Ok(written);
             }
+            journal.begin(&path)?;
             let mut left = self.rows;
             let part = std::iter::from_fn(|| feed.take(&mut left));
             if format_of(&path).is_ok_and(Format::writes_pieces) {
@@ -67,8 +69,29 @@ impl Parts {
                 }
                 write(&path, &stack.finish(&path))?;
             }
+            journal.complete(&path, self.rows - left)?;
             written.push(path);
         }
+    }
+}
+
+/// Hears of the files of a folder as they come, for instance to go on after the last one that is complete.
+pub trait Journal {
+    /// Before a file is begun; an error leaves it alone.
+    fn begin(&mut self, path: &Path) -> Result<(), TableError>;
+
+    /// A file of so many rows is in its place.
+    fn complete(&mut self, path: &Path, rows: usize) -> Result<(), TableError>;
+}
+
+/// Nobody hears.
+impl Journal for () {
+    fn begin(&mut self, _: &Path) -> Result<(), TableError> {
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &Path, _: usize) -> Result<(), TableError> {
+        Ok(())
     }
 }
 
@@ -130,7 +153,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let parts = Parts::new(&folder.path().join("out"), extension, 10).unwrap();
             let pieces = [0..3, 3..3, 3..25, 25..26, 26..30, 30..33];
-            let written = parts.write(0, pieces.into_iter().map(piece)).unwrap();
+            let written = parts.write(0, pieces.into_iter().map(piece), &mut ()).unwrap();
             assert_eq!(written.len(), 4);
             assert!(written[3].ends_with(format!("part-00003.{extension}")));
             let table = Source::find(&[folder.path().join("out")]).unwrap();
@@ -140,7 +163,7 @@ mod tests {
             };
             assert_eq!(*cells, (0..33).map(Some).collect::<Vec<_>>());
             assert_eq!(crate::read(&written[1]).unwrap().rows(), 10);
-            let more = parts.write(4, std::iter::once(piece(33..34))).unwrap();
+            let more = parts.write(4, std::iter::once(piece(33..34)), &mut ()).unwrap();
             assert!(more[0].ends_with(format!("part-00004.{extension}")));
         }
     }
@@ -150,7 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let parts = Parts::new(folder.path(), "parquet", 10).unwrap();
         let pieces = [piece(0..15), Err(io::Error::other("stopped"))];
-        let error = parts.write(0, pieces.into_iter()).unwrap_err().to_string();
+        let error = parts.write(0, pieces.into_iter(), &mut ()).unwrap_err().to_string();
         assert!(error.contains("stopped"), "{error}");
         assert!(parts.path(0).exists() && !parts.path(1).exists());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -25,11 +25,12 @@ pub fn without_formulas(table: &mut Table) {
         if is_formula(&column.name) {
             column.name.insert(0, '\'');
         }
-        if let ColumnData::Text(cells) = &mut column.data {
-            for cell in cells.iter_mut().flatten().filter(|cell| is_formula(cell)) {
-                cell.insert(0, '\'');
-            }
-        }
+        let cells: Box<dyn Iterator<Item = &mut String>> = match &mut column.data {
+            ColumnData::Text(cells) => Box::new(cells.iter_mut().flatten()),
+            ColumnData::Words { words, .. } => Box::new(words.iter_mut()),
+            _ => continue,
+        };
+        cells.filter(|cell| is_formula(cell)).for_each(|cell| cell.insert(0, '\''));
     }
 }
 

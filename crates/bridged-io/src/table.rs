@@ -89,6 +89,13 @@ pub enum ColumnData {
     },
     /// Texts.
     Text(Vec<Option<String>>),
+    /// Texts of which there are few, each held once.
+    Words {
+        /// The texts.
+        words: Vec<String>,
+        /// The place of each cell's text among them.
+        at: Vec<Option<u32>>,
+    },
     /// Truth values.
     Bool(Vec<Option<bool>>),
     /// Dates and times.
@@ -233,6 +240,9 @@ impl Column {
     pub fn to_text(&self) -> Option<TextCells> {
         let values = match &self.data {
             ColumnData::Text(v) | ColumnData::Code { text: v, .. } => v.clone(),
+            ColumnData::Words { words, at } => {
+                at.iter().map(|at| at.map(|at| words[at as usize].clone())).collect()
+            }
             ColumnData::Integer(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
             ColumnData::Number(v) => v.iter().map(|&v| render_number(v)).collect(),
             ColumnData::Bool(v) => v.iter().map(|v| v.map(|v| v.to_string())).collect(),
@@ -252,6 +262,7 @@ impl ColumnData {
             Self::Number(v) => Some(v.len()),
             Self::Integer(v) => Some(v.len()),
             Self::Code { text, .. } | Self::Text(text) => Some(text.len()),
+            Self::Words { at, .. } => Some(at.len()),
             Self::Bool(v) => Some(v.len()),
             Self::Time(times) => Some(times.text.len()),
             Self::Ragged { .. } | Self::Other(_) => None,
@@ -281,6 +292,7 @@ impl ColumnData {
                 pick(numbers, rows);
             }
             Self::Text(v) => pick(v, rows),
+            Self::Words { at, .. } => pick(at, rows),
             Self::Bool(v) => pick(v, rows),
             Self::Time(times) => times.keep_rows(rows),
             Self::Ragged { .. } | Self::Other(_) => {}
@@ -298,7 +310,7 @@ impl ColumnData {
             Self::Number(_) => ColumnKind::Float,
             Self::Integer(_) | Self::Code { .. } => ColumnKind::Integer,
             Self::Text(v) if v.iter().all(Option::is_none) => ColumnKind::Empty,
-            Self::Text(_) | Self::Time(_) => ColumnKind::Text,
+            Self::Text(_) | Self::Words { .. } | Self::Time(_) => ColumnKind::Text,
             Self::Bool(_) => ColumnKind::Bool,
             Self::Other(name) => ColumnKind::Other(name.clone()),
         }

@@ -39,6 +39,7 @@ pub(crate) const FORMAT: Format = Format {
     pass: |input, _, _, _| Err(unread(input)),
     write,
     write_pieces: None,
+    write_stream: None,
 };
 
 /// Rows of a sheet, the header among them.
@@ -218,6 +219,11 @@ fn write_cells(
         ColumnData::Text(v) | ColumnData::Code { text: v, .. } => {
             if let Some(text) = v[i].as_deref().filter(|text| !text.is_empty()) {
                 sheet.write_string(row, at, text)?;
+            }
+        }
+        ColumnData::Words { words, at: cells } => {
+            if let Some(word) = cells[i] {
+                sheet.write_string(row, at, &words[word as usize])?;
             }
         }
         ColumnData::Ragged { .. } | ColumnData::Other(_) => {}

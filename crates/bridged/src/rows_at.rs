@@ -4,7 +4,10 @@
 //! what a table of links shows, and real rows to answer with. Of all other rows it keeps where they are, so that
 //! whoever wants the nearest of all can read them again, and be told when they have changed.
 
+use crate::files::fingerprint;
 use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
 
 /// The most rows that are kept beside those of the pairs.
 pub(crate) const MOST_KEPT: usize = 10_000;
@@ -17,6 +20,21 @@ pub struct RowsAt {
     pub names: Vec<String>,
     /// The files that this was at the time of the fit, in order.
     pub parts: Vec<PartAt>,
+    /// What was done where numbers were missing, by its name; none if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+impl RowsAt {
+    /// The same with a fingerprint of the content of every file on this machine, for which all of it is read.
+    pub fn with_fingerprints(mut self) -> io::Result<Self> {
+        for part in &mut self.parts {
+            if !part.name.contains("://") {
+                part.fingerprint = Some(fingerprint(Path::new(&part.name))?);
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// One file of a pool, and what tells whether it has changed.
@@ -31,6 +49,9 @@ pub struct PartAt {
     pub bytes: u64,
     /// When it was last changed, or the tag of its content, as its store says it; empty if it does not.
     pub stamp: String,
+    /// The [fingerprint](crate::files::fingerprint) of its content; none if it was not read for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 /// Which rows of a pool a model holds.

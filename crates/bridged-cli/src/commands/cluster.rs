@@ -1,9 +1,10 @@
 //! `bridged cluster`: one table on its own, a label for each row.
 
-use crate::checkpoints::{CheckpointFlags, optimality};
+use crate::checkpoints::{CheckpointFlags, Checkpoints, optimality};
 use crate::options::{self, usage};
 use crate::outputs;
-use crate::passes::{self, PassFlags};
+use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
+use crate::passes::{self, PassFlags, Pieces};
 use crate::peak::{self, Then};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, number, plural};
@@ -26,7 +27,8 @@ pub struct Args {
     /// The rows: files, a folder, a pattern, a URL or -
     #[arg(required = true)]
     rows: Vec<PathBuf>,
-    /// Where the labels go: a table of id and label
+    /// Where the labels go, a table of id and label: a file whose extension tells the format, - for standard output, or a
+    /// folder with --rows-per-file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Write over any file, not only over one that this command has made; never over an input
@@ -78,6 +80,8 @@ pub struct Args {
     #[command(flatten)]
     out: TableOut,
     #[command(flatten)]
+    parts: PartsFlags,
+    #[command(flatten)]
     passes: PassFlags,
     #[command(flatten)]
     checkpoint: CheckpointFlags,
@@ -89,8 +93,20 @@ pub struct Args {
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
     let inputs = pools::inputs(&[&args.rows], &[]);
-    outputs::table(&args.output, outputs::LABELS, &inputs, args.force)?;
-    outputs::not_among_rows(&args.output, &args.rows)?;
+    let rows_per_file = args.parts.rows_per_file;
+    let format = match rows_per_file {
+        Some(_) => {
+            parts_out::check(&args.output, &args.rows)?;
+            args.out.format_of_parts()?
+        }
+        None => {
+            let format = args.out.format_of(&args.output)?;
+            outputs::table(&args.output, outputs::LABELS, &inputs, args.force)?;
+            outputs::not_among_rows(&args.output, &args.rows)?;
+            format
+        }
+    };
+    args.out.check_json(&args.output, args.json)?;
     let source = pools::find(&args.rows)?;
     let stages = talk.watch();
     let columns = Columns {
@@ -108,19 +124,45 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         count: Count::Told,
         sample: args.sample.map(|rows| rows as usize),
     };
-    let stored = match args.passes.may_be_large(&[&source]) {
+    let stored = match args.passes.may_be_large(&[&source]) || rows_per_file.is_some() {
         true => Some(stages.time("read", || source.stored(&columns.read, columns.select(&[])))?),
         false => None,
     };
-    let streams = bridged_io::format_of(&args.output)?.writes_pieces();
-    let large = |rows: &StoredRows| streams && args.passes.is_large_to_cluster(rows, &side);
-    let Labelled { clustering, columns: width, notes, peak } = match stored.filter(large) {
-        Some(rows) => args.in_passes(&rows, &side, talk, &stages)?,
+    let mut folder = None;
+    if let (Some(rows), Some(stored)) = (rows_per_file, &stored) {
+        let made_of = args.made_of(stored, &side)?;
+        match Folder::open(&args.output, format, rows, made_of, args.force)? {
+            Folder::Finished { files, rows } => {
+                return parts_out::say_finished(&args.output, files, rows, args.json);
+            }
+            Folder::Open(open) => folder = Some(open),
+        }
+    }
+    let is_large =
+        |rows: &&StoredRows| format.writes_pieces() && args.passes.is_large_to_cluster(rows, &side);
+    let labelled = match stored.as_ref().filter(is_large) {
+        Some(rows) => args.in_passes(rows, &side, talk, &stages)?,
         None => args.in_memory(&source, columns, &side, talk, &stages)?,
     };
+    let Labelled { clustering, columns: width, notes, ids, peak, checkpoints } = labelled;
+    match (ids, &stored) {
+        (Some(ids), _) if folder.is_none() => {
+            let mut columns = vec![labels(&clustering.labels)];
+            if format.layout != Layout::Array {
+                columns = before_ours(vec![ids], columns, talk);
+            }
+            stages.time(WRITE, || args.out.write(&args.output, columns))?;
+        }
+        (_, Some(rows)) => {
+            stages.time(WRITE, || args.write(rows, &clustering.labels, folder.as_mut(), talk))?;
+        }
+        _ => unreachable!("rows in a folder of files and rows in passes are stored"),
+    }
+    if let Some(checkpoints) = checkpoints {
+        checkpoints.finish();
+    }
     let optimality = optimality(&stages);
     let noise = clustering.labels.iter().filter(|l| **l == NOISE).count();
-    let mut out = printer::out();
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
@@ -137,8 +179,12 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         if let Some((_, gap)) = optimality.figures.into_iter().next() {
             report["relative_gap"] = gap;
         }
-        printer::print_json(&report, &mut out)?;
+        if let Some(folder) = &folder {
+            report["files"] = json!(folder.files());
+        }
+        printer::print_json(&report, &mut printer::out())?;
     } else if !talk.quiet {
+        let mut out = Vec::new();
         let rows = plural(clustering.labels.len(), "row");
         let clusters = plural(clustering.k(), "cluster");
         let (method, sizes) = (spec.name(), sizes(&clustering.sizes));
@@ -159,22 +205,29 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let rest = if clustering.converged { "came to rest" } else { "stopped" };
         let iterations = plural(clustering.iterations as usize, "iteration");
         let inertia = number(clustering.inertia);
-        writeln!(
-            out,
-            "inertia {inertia}, {rest} after {iterations}; wrote {}",
-            args.output.display()
-        )?;
+        let wrote = match &folder {
+            Some(folder) => {
+                format!("{} in {}", plural(folder.files(), "file"), args.output.display())
+            }
+            None => args.output.display().to_string(),
+        };
+        write!(out, "inertia {inertia}, {rest} after {iterations}; wrote {wrote}")?;
+        args.out.say(&args.output, &String::from_utf8_lossy(&out))?;
     }
     Ok(())
 }
 
 /// Rows that were clustered, and whose labels are written.
-struct Labelled {
+struct Labelled<'a> {
     clustering: Clustering,
     columns: usize,
     notes: Vec<String>,
+    /// The ids, if all rows were in memory.
+    ids: Option<Column>,
     /// The bytes that were predicted for work in passes.
     peak: Option<u64>,
+    /// The states of work in passes, until its output is written.
+    checkpoints: Option<Checkpoints<'a>>,
 }
 
 fn labels(labels: &[u32]) -> Column {
@@ -183,6 +236,31 @@ fn labels(labels: &[u32]) -> Column {
 }
 
 impl Args {
+    /// What the files of a folder are made of: with anything else, others would come out.
+    fn made_of(
+        &self,
+        rows: &StoredRows,
+        side: &SideSpec,
+    ) -> Result<serde_json::Map<String, serde_json::Value>> {
+        let read = self.read.options()?;
+        let settings = json!({
+            "side": side, "seed": self.seed, "id": self.id, "vector": self.vector,
+            "columns": self.columns.columns, "exclude": self.columns.exclude,
+            "missing": self.read.missing().name(), "separator": read.separator, "decimal": read.decimal,
+            "safe_csv": self.out.is_safe(),
+        });
+        let format = self.out.format_of_parts()?.name;
+        let files = json!({"format": format, "rows": self.parts.rows_per_file});
+        let all = [
+            ("command", json!("cluster")),
+            ("version of bridged", json!(env!("CARGO_PKG_VERSION"))),
+            ("rows", parts_out::rows_of(rows)),
+            ("settings", settings),
+            ("files", files),
+        ];
+        Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
     /// With all rows in memory.
     fn in_memory(
         &self,
@@ -191,7 +269,7 @@ impl Args {
         side: &SideSpec,
         talk: &Talk,
         stages: &Stages,
-    ) -> Result<Labelled> {
+    ) -> Result<Labelled<'static>> {
         let mut pool = stages.time("read", || pools::read_pool(source, columns, &[]))?;
         let notes = talk.notes(source.name(), &pool.notes);
         if side.uses_origin() {
@@ -199,22 +277,18 @@ impl Args {
         }
         let clustering = side.cluster_rows(&pool.rows.view(), Seed(self.seed), stages);
         let clustering = named(clustering, source)?;
-        let mut columns = vec![labels(&clustering.labels)];
-        if bridged_io::format_of(&self.output)?.layout != Layout::Array {
-            columns = before_ours(vec![pool.take_ids()], columns, talk);
-        }
-        stages.time(WRITE, || self.out.write(&self.output, columns))?;
-        Ok(Labelled { clustering, columns: pool.rows.cols(), notes, peak: None })
+        let (ids, columns) = (Some(pool.take_ids()), pool.rows.cols());
+        Ok(Labelled { clustering, columns, notes, ids, peak: None, checkpoints: None })
     }
 
     /// With the rows left in their files.
-    fn in_passes(
+    fn in_passes<'a>(
         &self,
         rows: &StoredRows,
         side: &SideSpec,
         talk: &Talk,
-        stages: &Stages,
-    ) -> Result<Labelled> {
+        stages: &'a Stages,
+    ) -> Result<Labelled<'a>> {
         if side.uses_origin() && !rows.offset().is_none() {
             return Err(Error::OffsetInPasses { side: "the rows" }.into());
         }
@@ -227,25 +301,44 @@ impl Args {
         let settings = json!({
             "cluster": side.cluster, "scale": side.scale, "sample": side.sample, "seed": self.seed,
             "columns": [rows.vector_names(), &[rows.id_name().unwrap_or_default().to_string()]],
-            "missing": format!("{:?}", self.read.missing()), "dropped": rows.dropped(),
+            "missing": self.read.missing().name(), "dropped": rows.dropped(),
         });
         let checkpoints = self.checkpoint.begin(&self.output, settings, &[rows], (talk, stages))?;
         let clustering = side.cluster_rows(rows, Seed(self.seed), stages);
         let clustering = checkpoints.told(named(clustering, rows.source()))?;
         notes.extend(checkpoints.notes.iter().cloned());
         bridged_math::memory::give_back();
+        Ok(Labelled {
+            clustering,
+            columns: rows.cols(),
+            notes,
+            ids: None,
+            peak: Some(peak),
+            checkpoints: Some(checkpoints),
+        })
+    }
+
+    /// Writes the labels of stored rows some at a time, into a folder what is not there yet.
+    fn write(
+        &self,
+        rows: &StoredRows,
+        all: &[u32],
+        folder: Option<&mut PartsOut>,
+        talk: &Talk,
+    ) -> Result<()> {
         let quiet = talk.quietly();
-        stages.time(WRITE, || {
-            passes::write_stream(self.out, &self.output, |write| {
-                rows.for_each_pool(passes::BATCH, |first, mut pool| {
-                    let ours = vec![labels(&clustering.labels[first..first + pool.rows.rows()])];
-                    let talk = if first == 0 { talk } else { &quiet };
-                    write(before_ours(vec![pool.take_ids()], ours, talk))
-                })
+        let start = folder.as_ref().map_or(0, |folder| folder.start());
+        let write = |pieces: Pieces| match folder {
+            Some(folder) => folder.write_columns(&self.out, pieces),
+            None => self.out.write_pieces(&self.output, pieces),
+        };
+        passes::stream(write, |write| {
+            rows.for_each_pool_from(start, passes::BATCH, |first, mut pool| {
+                let ours = vec![labels(&all[first..first + pool.rows.rows()])];
+                let talk = if first == start { talk } else { &quiet };
+                write(before_ours(vec![pool.take_ids()], ours, talk))
             })
-        })?;
-        checkpoints.finish();
-        Ok(Labelled { clustering, columns: rows.cols(), notes, peak: Some(peak) })
+        })
     }
 }
 

@@ -226,7 +226,7 @@ impl Task<'_> {
     /// What a state of this work must have been made with.
     fn identity(&self, (x, y): (&StoredRows, &StoredRows), pairs: &Pairs) -> Value {
         let columns = |rows: &StoredRows, given: &Given<'_>| {
-            json!([rows.vector_names(), rows.dropped(), format!("{:?}", given.columns.missing)])
+            json!([rows.vector_names(), rows.dropped(), given.columns.missing.name()])
         };
         json!({
             "fit": self.settings, "seed": self.seed, "pairs": pairs.rows,

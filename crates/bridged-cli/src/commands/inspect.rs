@@ -23,7 +23,12 @@ pub struct Args {
     /// The carried column that stands for rows of y [default: the one that tells clusters apart best]
     #[arg(long, value_name = "COLUMN")]
     show_y: Option<String>,
-    /// Write the links to a table instead, one row per link; the extension tells the format
+    /// Read the files of pools that were fitted from there, and say whether their contents have changed; without it, sizes
+    /// and times are looked at
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    verify: bool,
+    /// Write the links to a table instead, one row per link; the extension tells the format, and - is
+    /// standard output
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
     /// Write over any file, not only over one that this command has made; never over an input
@@ -35,6 +40,7 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     if let Some(output) = &args.output {
+        args.out.format_of(output)?;
         outputs::table(output, outputs::LINKS, &[&args.model], args.force)?;
     }
     let stages = talk.watch();
@@ -51,17 +57,17 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         let columns = stages.time("links", || links_table::columns(&model, show))?;
         stages.time(WRITE, || args.out.write(output, columns))?;
         if !talk.quiet {
-            writeln!(out, "wrote {}", output.display())?;
+            args.out.say(output, &format!("wrote {}", output.display()))?;
         }
         return Ok(());
     }
     // Rows are read from the model when they are first shown, and may be damaged: nothing is printed before.
-    let view = stages.time("links", || view(&model, show))?;
+    let view = stages.time("links", || view(&model, show, args.verify))?;
     Ok(out.write_all(&view)?)
 }
 
 /// The bridge as it is printed.
-fn view(model: &BridgedModel, show: Show<'_>) -> Result<Vec<u8>> {
+fn view(model: &BridgedModel, show: Show<'_>, verify: bool) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for direction in [Direction::Forward, Direction::Reverse] {
         bridge_view::print(model, direction, show, &mut out)?;
@@ -76,7 +82,7 @@ fn view(model: &BridgedModel, show: Show<'_>) -> Result<Vec<u8>> {
     bridge_view::print_warnings(model, &mut out)?;
     for (name, side) in [("x", model.x()), ("y", model.y())] {
         if let Some(at) = side.rows_at() {
-            writeln!(out, "{}", passes::where_rows_are(name, side, at))?;
+            writeln!(out, "{}", passes::where_rows_are(name, side, at, verify)?)?;
         }
     }
     Ok(out)

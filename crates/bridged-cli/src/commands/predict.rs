@@ -1,20 +1,22 @@
 //! `bridged predict`: the other side of new rows.
 
+use crate::explained;
 use crate::options::{self, usage};
 use crate::outputs;
-use crate::passes::{self, PassFlags};
+use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
+use crate::passes::{self, PassFlags, Pieces};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, plural};
 use crate::progress::{Stages, Talk, WRITE};
+use crate::stored_nearest::Among;
 use crate::table_flags::{ColumnFlags, ReadFlags};
-use crate::table_out::{Carried, TableOut, before_ours};
-use anyhow::{Result, anyhow};
+use crate::table_out::{TableOut, before_ours};
+use anyhow::{Context, Result, anyhow};
 use bridged::offset::Offset;
-use bridged::{Ask, BridgedModel, Direction, Error, Explanation, Prediction, Side, Status};
+use bridged::{Ask, BridgedModel, Direction, Error, Prediction, Status};
 use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, StoredRows};
 use bridged_math::{Matrix, Rows, Stage};
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,8 @@ pub struct Args {
     /// The rows to predict from: files, a folder, a pattern, a URL or -
     #[arg(required = true)]
     rows: Vec<PathBuf>,
-    /// Where the predictions go; the extension tells the format
+    /// Where the predictions go: a file whose extension tells the format, - for standard output, or a folder with
+    /// --rows-per-file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Write over any file, not only over one that this command has made; never over an input
@@ -36,6 +39,10 @@ pub struct Args {
     /// Also name the N real rows of the other pool that fit each row best, with their distance to its prediction
     #[arg(long, value_name = "N", default_value_t = 0)]
     nearest: usize,
+    /// Where --nearest looks: `all` reads the files of a pool that was fitted from there again, `held` takes the rows
+    /// that the model holds
+    #[arg(long, value_name = "ROWS", default_value = "all", value_parser = ["all", "held"], hide_possible_values = true)]
+    among: String,
     /// Give no answer where the output cluster is less likely than this, 0 to 1
     #[arg(long, value_name = "P", value_parser = options::share)]
     min_confidence: Option<f64>,
@@ -65,6 +72,8 @@ pub struct Args {
     #[command(flatten)]
     out: TableOut,
     #[command(flatten)]
+    parts: PartsFlags,
+    #[command(flatten)]
     passes: PassFlags,
     /// Print a summary as JSON
     #[arg(long)]
@@ -73,13 +82,25 @@ pub struct Args {
 
 pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let inputs = pools::inputs(&[&args.rows], &[&args.model]);
-    outputs::table(&args.output, outputs::PREDICTIONS, &inputs, args.force)?;
-    outputs::not_among_rows(&args.output, &args.rows)?;
+    let rows_per_file = args.parts.rows_per_file;
+    let format = match rows_per_file {
+        Some(_) => {
+            parts_out::check(&args.output, &args.rows)?;
+            args.out.format_of_parts()?
+        }
+        None => {
+            let format = args.out.format_of(&args.output)?;
+            outputs::table(&args.output, outputs::PREDICTIONS, &inputs, args.force)?;
+            outputs::not_among_rows(&args.output, &args.rows)?;
+            format
+        }
+    };
+    args.out.check_json(&args.output, args.json)?;
     let source = pools::find(&args.rows)?;
     let stages = talk.watch();
     let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
     let model = stages.time("read model", || BridgedModel::load(&args.model))?;
-    let layout = bridged_io::format_of(&args.output)?.layout;
+    let layout = format.layout;
     let with_values = !args.no_values && (args.values || layout != Layout::Sheet);
     if layout == Layout::Array && !with_values {
         return Err(usage("--no-values: an npy file holds the vectors and nothing else"));
@@ -98,16 +119,28 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         level: args.level,
         unfamiliar: args.unfamiliar.unwrap_or(Ask::default().unfamiliar),
     };
-    let neighbours = args.nearest.min(model.to(direction).len());
+    let among = match args.nearest {
+        0 => Among::Nothing,
+        _ => stages.time("find rows", || {
+            Among::open(
+                &args.model,
+                model.to(direction),
+                direction,
+                args.among == "all",
+                columns.read,
+            )
+        })?,
+    };
+    let neighbours = among.count(model.to(direction)).min(args.nearest);
     if neighbours < args.nearest && !talk.quiet {
         let what = match model.to(direction).rows_at() {
-            None => "the pool has no more rows",
-            Some(_) => "the model holds no more rows of the pool",
+            Some(_) if matches!(among, Among::Held) => "the model holds no more rows of the pool",
+            _ => "the pool has no more rows",
         };
         printer::say(&format!("note: --nearest {neighbours}: {what}"));
     }
     let held = match model.to(direction) {
-        to if neighbours > 0 && to.rows_at().is_some() => vec![format!(
+        to if matches!(among, Among::Held) && to.rows_at().is_some() => vec![format!(
             "--nearest looks among the {} of {} rows of {} that the model holds",
             count(to.len()),
             count(to.total()),
@@ -116,16 +149,38 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         _ => Vec::new(),
     };
     let held = talk.notes(&args.model, &held);
-    let task = Task { args, model: &model, direction, ask, neighbours, layout, with_values, talk };
-    let stored = match args.passes.may_be_large(&[&source]) {
+    let task = Task {
+        args,
+        model: &model,
+        direction,
+        ask,
+        among: &among,
+        neighbours,
+        layout,
+        with_values,
+        talk,
+    };
+    let stored = match args.passes.may_be_large(&[&source]) || rows_per_file.is_some() {
         true => {
             Some(stages.time("read rows", || source.stored(&columns.read, columns.select(&[])))?)
         }
         false => None,
     };
-    let streams = bridged_io::format_of(&args.output)?.writes_pieces();
-    let (summary, mut notes) = match stored.filter(|rows| streams && args.passes.is_large(rows)) {
-        Some(rows) => task.stream(&rows, &stages)?,
+    let streams = format.writes_pieces();
+    let mut folder = None;
+    if let (Some(rows), Some(stored)) = (rows_per_file, &stored) {
+        let made_of = stages.time("look at files", || args.made_of(stored))?;
+        match Folder::open(&args.output, format, rows, made_of, args.force)? {
+            Folder::Finished { files, rows } => {
+                return parts_out::say_finished(&args.output, files, rows, args.json);
+            }
+            Folder::Open(open) => folder = Some(open),
+        }
+    }
+    let is_large =
+        |rows: &StoredRows| rows_per_file.is_some() || streams && args.passes.is_large(rows);
+    let (summary, mut notes) = match stored.filter(is_large) {
+        Some(rows) => task.stream(&rows, folder.as_mut(), &stages)?,
         None => {
             let pool = stages.time("read rows", || pools::read_pool(&source, columns, &[]))?;
             let mut notes = talk.notes(source.name(), &pool.notes);
@@ -137,20 +192,33 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     };
     notes.extend(held);
 
-    let mut out = printer::out();
+    let files = folder.as_ref().map(PartsOut::files);
     if args.json {
         let seconds: serde_json::Map<_, _> =
             stages.seconds().into_iter().map(|(stage, s)| (stage, json!(s))).collect();
-        let report = json!({
+        let mut report = json!({
             "rows": summary.rows, "answered": summary.answered, "status": summary.status, "notes": notes,
             "output": args.output, "seconds": seconds,
         });
-        printer::print_json(&report, &mut out)?;
+        if let Some(files) = files {
+            report["files"] = json!(files);
+            report["rows_before"] = json!(summary.before);
+        }
+        printer::print_json(&report, &mut printer::out())?;
     } else if !talk.quiet {
         let parts: Vec<String> =
             summary.status.iter().map(|(status, n)| format!("{} {status}", count(*n))).collect();
         let rows = plural(summary.rows, "row");
-        writeln!(out, "{rows}: {}; wrote {}", parts.join(", "), args.output.display())?;
+        let wrote = match files {
+            Some(files) => format!("{} in {}", plural(files, "file"), args.output.display()),
+            None => args.output.display().to_string(),
+        };
+        let before = match summary.before {
+            0 => String::new(),
+            rows => format!(" ({} were there already)", plural(rows, "row")),
+        };
+        args.out
+            .say(&args.output, &format!("{rows}: {}; wrote {wrote}{before}", parts.join(", ")))?;
         if summary.status.contains_key(Status::Unfamiliar.name()) {
             eprintln!(
                 "hint: unfamiliar rows are farther from every cluster than the rows that the model \
@@ -162,12 +230,41 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
+impl Args {
+    /// What the files of a folder are made of: with anything else, others would come out.
+    fn made_of(&self, rows: &StoredRows) -> Result<serde_json::Map<String, serde_json::Value>> {
+        let model = bridged::files::fingerprint(&self.model)
+            .with_context(|| format!("`{}`", self.model.display()))?;
+        let read = self.read.options()?;
+        let settings = json!({
+            "reverse": self.reverse, "nearest": self.nearest, "among": self.among,
+            "min_confidence": self.min_confidence, "level": self.level, "unfamiliar": self.unfamiliar,
+            "id": self.id, "vector": self.vector, "columns": self.columns.columns,
+            "exclude": self.columns.exclude, "missing": self.read.missing().name(),
+            "separator": read.separator, "decimal": read.decimal, "no_values": self.no_values,
+            "values": self.values, "safe_csv": self.out.is_safe(),
+        });
+        let format = self.out.format_of_parts()?.name;
+        let files = json!({"format": format, "rows": self.parts.rows_per_file});
+        let all = [
+            ("command", json!("predict")),
+            ("version of bridged", json!(env!("CARGO_PKG_VERSION"))),
+            ("model", json!(model)),
+            ("rows", parts_out::rows_of(rows)),
+            ("settings", settings),
+            ("files", files),
+        ];
+        Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
 /// What is predicted how.
 struct Task<'a> {
     args: &'a Args,
     model: &'a BridgedModel,
     direction: Direction,
     ask: Ask,
+    among: &'a Among,
     neighbours: usize,
     layout: Layout,
     with_values: bool,
@@ -201,12 +298,12 @@ impl Task<'_> {
                 error => anyhow!(error).context(format!("`{}`", path.display())),
             })
         })?;
-        let nearest = stages.time("nearest", || match self.neighbours {
-            0 => Ok(Vec::new()),
-            n => model.retrieve(direction, pool.rows.view(), prediction.values.view(), n),
+        let nearest = stages.time("nearest", || {
+            let values = prediction.values.view();
+            self.among.columns(model, direction, (pool.rows.view(), values), self.neighbours)
         })?;
-        let mut columns = explain(&prediction, args.level.is_some());
-        columns.extend(nearest_columns(model.to(direction), &nearest, self.neighbours));
+        let mut columns = explained::columns(&prediction, args.level.is_some());
+        columns.extend(nearest);
         let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
         let summary = Summary::of(&answered, &prediction);
         if self.layout == Layout::Array {
@@ -224,20 +321,32 @@ impl Task<'_> {
 
     /// Predicts rows that stay in their files, some at a time: while some are predicted, the next are read and the
     /// ones before are written.
-    fn stream(&self, rows: &StoredRows, stages: &Stages) -> Result<(Summary, Vec<String>)> {
+    fn stream(
+        &self,
+        rows: &StoredRows,
+        folder: Option<&mut PartsOut>,
+        stages: &Stages,
+    ) -> Result<(Summary, Vec<String>)> {
         let path = rows.source().name();
         stages.time("read ids", || rows.check_ids())?;
         let mut notes = self.talk.notes(path, rows.notes());
         let (mut summary, mut sides) = (Summary::default(), Vec::new());
         let quiet = self.talk.quietly();
-        passes::write_stream(self.args.out, &self.args.output, |write| {
+        let start = folder.as_ref().map_or(0, |folder| folder.start());
+        summary.before = start;
+        let out = &self.args.out;
+        let write = |pieces: Pieces| match folder {
+            Some(folder) => folder.write_columns(out, pieces),
+            None => out.write_pieces(&self.args.output, pieces),
+        };
+        passes::stream(write, |write| {
             let stage = Stage::begin(stages, "rows", Some(rows.rows() as u64))?;
-            rows.for_each_pool(passes::BATCH, |first, pool| {
-                if first == 0 {
+            rows.for_each_pool_from(start, passes::BATCH, |first, pool| {
+                if first == start {
                     sides = self.wrong_side(path, &pool);
                 }
                 let done = (first + pool.rows.rows()) as u64;
-                let talk = if first == 0 { self.talk } else { &quiet };
+                let talk = if first == start { self.talk } else { &quiet };
                 let (columns, of_pool) = Task { talk, ..*self }.answer(pool, path, stages)?;
                 summary.add(of_pool);
                 stage.step(done)?;
@@ -263,6 +372,8 @@ fn value_column(offset: &Offset, values: Matrix, valid: Vec<bool>) -> ColumnData
 struct Summary {
     rows: usize,
     answered: usize,
+    /// Rows that an earlier run has written.
+    before: usize,
     status: std::collections::BTreeMap<&'static str, usize>,
 }
 
@@ -272,7 +383,12 @@ impl Summary {
         for why in prediction.explanations() {
             *status.entry(why.status.name()).or_insert(0) += 1;
         }
-        Self { rows: answered.len(), answered: answered.iter().filter(|a| **a).count(), status }
+        Self {
+            rows: answered.len(),
+            answered: answered.iter().filter(|a| **a).count(),
+            before: 0,
+            status,
+        }
     }
 
     fn add(&mut self, other: Self) {
@@ -280,63 +396,4 @@ impl Summary {
         self.answered += other.answered;
         other.status.into_iter().for_each(|(why, n)| *self.status.entry(why).or_insert(0) += n);
     }
-}
-
-/// The columns that say why a row is answered as it is.
-fn explain(prediction: &Prediction, with_radius: bool) -> Vec<Column> {
-    let why: Vec<Explanation<'_>> = prediction.explanations().collect();
-    let text = |name: &str, f: &dyn Fn(usize) -> Option<String>| {
-        Column::new(name, ColumnData::Text((0..why.len()).map(f).collect()))
-    };
-    let integer = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<i64>| {
-        Column::new(name, ColumnData::Integer(why.iter().map(f).collect()))
-    };
-    let number = |name: &str, f: &dyn Fn(&Explanation<'_>) -> Option<f64>| {
-        let values = why.iter().map(|w| f(w).unwrap_or(f64::NAN));
-        Column::new(name, ColumnData::Number(values.collect()))
-    };
-    let mut columns = vec![integer("cluster", &|w| w.cluster.map(i64::from))];
-    columns.push(integer("linked", &|w| w.linked.map(i64::from)));
-    if prediction.knows_probabilities() {
-        columns.push(number("probability", &|w| w.probability));
-    }
-    columns.push(number("expected_error", &|w| Some(w.expected_error)));
-    if why.iter().any(|w| w.novelty.is_some()) {
-        columns.push(number("novelty", &|w| w.novelty));
-    }
-    columns.push(number("weight", &|w| w.weight()));
-    columns.push(text("links", &|i| {
-        let links = why[i].links;
-        let seen = links.iter().filter(|t| t.weight >= 0.001);
-        let shares = seen.map(|t| format!("{}:{:.3}", t.cluster, t.weight));
-        (links.len() > 1).then(|| shares.collect::<Vec<_>>().join(" "))
-    }));
-    columns.push(integer("support", &|w| Some(i64::from(w.support))));
-    columns.push(text("status", &|i| Some(why[i].status.to_string())));
-    columns.push(text("answer", &|i| Some(why[i].source.to_string())));
-    if with_radius {
-        columns.push(number("radius", &|w| w.radius));
-    }
-    columns
-}
-
-/// For each of the n best rows: its id, its distance, and what it carries along.
-fn nearest_columns(side: &Side, nearest: &[Vec<bridged::Neighbor>], n: usize) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let texts = side.names().texts.iter();
-    let carried: Vec<(&str, Carried<'_>)> =
-        texts.map(|t| (t.name.as_str(), Carried::new(&t.values))).collect();
-    for rank in 0..n {
-        let found = || nearest.iter().map(move |row| row.get(rank));
-        let name = |what: &str| format!("nearest_{}_{what}", rank + 1);
-        let ids = found().map(|f| f.map(|f| side.names().id(f.row as usize))).collect();
-        columns.push(Column::new(name("id"), ColumnData::Text(ids)));
-        let distances = found().map(|f| f.map_or(f64::NAN, |f| f.distance)).collect();
-        columns.push(Column::new(name("distance"), ColumnData::Number(distances)));
-        for (column, carried) in &carried {
-            let values = carried.of(found().map(|f| f.map(|f| f.row as usize)));
-            columns.push(Column::new(name(column), values));
-        }
-    }
-    columns
 }

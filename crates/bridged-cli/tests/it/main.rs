@@ -25,5 +25,6 @@ mod settings;
 mod sources;
 #[cfg(unix)]
 mod stopping;
+mod streams;
 mod support;
 mod tables_in;

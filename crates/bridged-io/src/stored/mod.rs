@@ -111,9 +111,11 @@ impl StoredRows {
                 rows: rows as u64,
                 bytes: part.stamp().size,
                 stamp: part.stamp().to_string(),
+                fingerprint: None,
             });
         let parts: Vec<PartAt> = parts.collect();
-        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts }
+        let missing = (self.missing != Missing::Refuse).then(|| self.missing.name().to_owned());
+        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts, missing }
     }
 
     /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.
@@ -261,18 +263,38 @@ impl StoredRows {
     pub fn for_each_pool<E: From<TableError>>(
         &self,
         rows: usize,
+        each: impl FnMut(usize, Pool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each_pool_from(0, rows, each)
+    }
+
+    /// The same from row `start` on; parts before it are not read.
+    pub fn for_each_pool_from<E: From<TableError>>(
+        &self,
+        start: usize,
+        rows: usize,
         mut each: impl FnMut(usize, Pool) -> Result<(), E>,
     ) -> Result<(), E> {
+        if start >= self.rows() {
+            return Ok(());
+        }
         let narrow = self.narrow_pool();
+        let (begin, before) = self.part_of(self.raw(start));
         let produce = |hand_over: &mut dyn FnMut((usize, Pool)) -> Result<(), TableError>| {
-            self.passes(&narrow, rows.max(1), &mut |piece| {
+            let mut hand_on = |piece: Piece| {
                 let first = self.firsts[piece.part] + piece.table.first;
                 let pool = self.pool_from(piece.table, &narrow, &|row| first + row)?;
                 match pool.rows.rows() + pool.dropped.len() {
                     0 => Ok(()),
                     _ => hand_over((self.kept(first), pool)),
                 }
-            })
+            };
+            for part in begin..self.source.parts().len() {
+                let rest = (part == begin && before > 0)
+                    .then(|| (before..self.surveyed.rows[part]).collect::<Vec<_>>());
+                self.pass(part, &narrow, rows.max(1), rest.as_deref(), &mut hand_on)?;
+            }
+            Ok(())
         };
         read_ahead(produce, |(first, pool)| each(first, pool))
     }

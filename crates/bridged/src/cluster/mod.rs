@@ -26,6 +26,7 @@ mod minibatch;
 mod mixture_f32;
 mod moments;
 mod sampled;
+pub(crate) mod soft;
 mod softmax;
 mod spectral;
 mod spread;

@@ -72,6 +72,11 @@ impl Missing {
             _ => None,
         }
     }
+
+    /// What this one is called.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// The columns that were chosen, by their place in the table.

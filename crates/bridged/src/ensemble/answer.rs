@@ -1,18 +1,19 @@
 //! Values for rows, and how much each member has to do with them.
 
-use super::kernel::{Kernel, Seen};
+use super::kernel::{Apart, Kernel, Seen};
 use super::matching::{Candidates, Matcher, soften};
-use super::partition::Cut;
+use super::partition::{Cut, TEMPERATURE};
 use super::{Ensemble, EnsembleSide, MemberShare, Stack};
+use crate::cluster::soft::{Scratch, SoftAssign};
 use crate::model::{BridgedModel, Direction};
 use crate::settings::BridgedClustering;
 use crate::side::Side;
 use bridged_math::linalg::{Accum, View, product};
 use bridged_math::{Matrix, MatrixRef, chunks};
 
-/// Rows that are answered at a time. A last band is filled up with zeros: the product of a row could be rounded
+/// Rows that are answered at a time, as memberships are. A last band is filled up with zeros: the product of a row could be rounded
 /// otherwise if it were alone.
-pub(super) const BAND: usize = 64;
+pub(super) use crate::cluster::soft::BAND;
 
 /// One direction of an ensemble, with the sides that it belongs to.
 pub(crate) struct Oriented<'a> {
@@ -83,17 +84,30 @@ impl Oriented<'_> {
             .collect();
         let paired =
             (!regressions.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
+        // K_clusters · a = members · (membersᵀ of the pairs · a): the pairs need not be looked at again.
+        let regressions: Vec<(Kernel, Vec<f64>)> = (regressions.into_iter())
+            .map(|(kernel, a)| match (kernel, &paired) {
+                (Kernel::Clusters, Some(paired)) => (kernel, paired.through(&a)),
+                _ => (kernel, a),
+            })
+            .collect();
+        let by_distance = regressions.iter().any(|(kernel, _)| *kernel != Kernel::Clusters);
+        let pairs = by_distance.then(|| Distances::to(self.from.1.paired.view()));
         let radius = self.from.0.radius().powi(2);
+        let soft: Vec<SoftAssign<'_>> = (self.from_cuts.iter())
+            .map(|cut| SoftAssign::new(cut.spread, cut.clustering, TEMPERATURE))
+            .collect();
         let matched = self.matched();
         let needed = |c: usize| c == 0 || paired.is_some() || mixed[c].is_some();
         let mut values = Matrix::zeros(scaled.rows(), cols);
         chunks::map_blocks_mut(values.data_mut(), cols.max(1), |range, out| {
+            let mut scratch = Scratch::default();
             for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols.max(1)))
             {
                 let band = full(scaled.slice(start..(start + BAND).min(range.end)));
-                let members: Vec<Vec<f64>> = (self.from_cuts.iter().enumerate())
-                    .map(|(c, cut)| match needed(c) {
-                        true => cut.memberships(band.view()),
+                let members: Vec<Vec<f64>> = (soft.iter().enumerate())
+                    .map(|(c, soft)| match needed(c) {
+                        true => soft.members(band.view(), &mut scratch),
                         false => Vec::new(),
                     })
                     .collect();
@@ -106,10 +120,16 @@ impl Oriented<'_> {
                 }
                 if let Some(paired) = &paired {
                     let seen = Seen::new(band.view(), &self.from_cuts, &members, radius);
-                    let apart = seen.apart(paired);
+                    let apart =
+                        pairs.as_ref().map(|pairs| Apart::new(pairs.of(band.view()), radius));
                     for (kernel, coefficients) in &regressions {
-                        let near = seen.kernels(*kernel, paired, &apart);
-                        add((&near, paired.len()), coefficients, &mut sums);
+                        match &apart {
+                            Some(apart) if *kernel != Kernel::Clusters => {
+                                let near = seen.kernels(*kernel, paired, apart);
+                                add((&near, paired.len()), coefficients, &mut sums);
+                            }
+                            _ => add(seen.members(), coefficients, &mut sums),
+                        }
                     }
                 }
                 if let Some(matched) = &matched {
@@ -127,6 +147,48 @@ impl Oriented<'_> {
         });
         values
     }
+}
+
+/// Squared distances of bands of rows to some rows, by one product for a band: ‖x − m‖² + ‖c − m‖² − 2 (x − m)·(c − m)
+/// with the mean m of those rows, so that data far from the origin lose no digits.
+struct Distances {
+    mean: Vec<f64>,
+    centred: Vec<f64>, // (n, d)
+    norms: Vec<f64>,   // (n)
+}
+
+impl Distances {
+    fn to(rows: MatrixRef<'_>) -> Self {
+        let mean = rows.mean_row();
+        let centred = centred(rows, &mean);
+        let norms = norms(&centred, rows.rows());
+        Self { mean, centred, norms }
+    }
+
+    /// Of a whole band, (BAND, n).
+    fn of(&self, band: MatrixRef<'_>) -> Vec<f64> {
+        let (n, d) = (self.norms.len(), self.mean.len());
+        let rows = centred(band, &self.mean);
+        let mut out = vec![0.0; BAND * n];
+        let those = View::new(&self.centred, n, d);
+        product(View::new(&rows, BAND, d), those.t(), Accum::Replace, &mut out);
+        for (out, own) in out.chunks_exact_mut(n.max(1)).zip(norms(&rows, BAND)) {
+            for (o, norm) in out.iter_mut().zip(&self.norms) {
+                *o = (own + norm - 2.0 * *o).max(0.0);
+            }
+        }
+        out
+    }
+}
+
+fn centred(rows: MatrixRef<'_>, mean: &[f64]) -> Vec<f64> {
+    let away = |row| std::iter::zip(row, mean).map(|(&x, m): (&f32, &f64)| f64::from(x) - m);
+    rows.iter_rows().flat_map(away).collect()
+}
+
+fn norms(rows: &[f64], n: usize) -> Vec<f64> {
+    let d = rows.len() / n.max(1);
+    rows.chunks_exact(d.max(1)).map(|row| row.iter().map(|v| v * v).sum()).collect()
 }
 
 /// out += a band of rows (BAND, k) · b.

@@ -113,6 +113,22 @@ impl<'a> Seen<'a> {
         self.rows.rows()
     }
 
+    /// Memberships in every cut, each of length 1, one after the other: (rows, width).
+    pub fn members(&self) -> (&[f64], usize) {
+        (&self.members, self.width)
+    }
+
+    /// Σ_s members of s ⊗ a_s ÷ cuts for coefficients a (rows, columns): what [`Kernel::Clusters`] of any row with these
+    /// comes to with its memberships alone, (width, columns).
+    pub fn through(&self, coefficients: &[f64]) -> Vec<f64> {
+        let (n, columns) = (self.len(), coefficients.len() / self.len().max(1));
+        let mut out = vec![0.0; self.width * columns];
+        let members = View::new(&self.members, n, self.width);
+        product(members.t(), View::new(coefficients, n, columns), Accum::Replace, &mut out);
+        out.iter_mut().for_each(|v| *v /= self.cuts);
+        out
+    }
+
     /// How far every row of these is from every row of those.
     pub fn apart(&self, other: &Seen<'_>) -> Apart {
         let m = other.len();
@@ -168,6 +184,11 @@ pub(super) struct Apart {
 }
 
 impl Apart {
+    /// Of squared distances (rows, others) in a pool with the squared radius `radius`.
+    pub fn new(squared: Vec<f64>, radius: f64) -> Self {
+        Self { squared, radius }
+    }
+
     /// exp(−‖x − x'‖² / 2 · `width` r²).
     pub fn gaussians(&self, width: f64) -> Vec<f64> {
         if self.radius <= 0.0 {

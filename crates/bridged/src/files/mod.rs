@@ -8,8 +8,10 @@
 //! | `temporary.rs` | what a killed process left is removed, what a living one holds is not |
 //! | `lock.rs` | one process at a time |
 //! | `identity.rs` | whether two paths are one file |
+//! | `fingerprint.rs` | whether two files have the same content |
 
 mod error;
+mod fingerprint;
 mod identity;
 mod lock;
 mod output;
@@ -17,6 +19,7 @@ mod replace;
 mod temporary;
 
 pub use error::{FileError, WriteError};
+pub use fingerprint::fingerprint;
 pub use identity::same_file;
 pub use lock::{FileLock, lock_open_file};
 pub use output::{Kind, Output, Overwrite};

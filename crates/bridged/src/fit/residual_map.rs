@@ -11,8 +11,9 @@
 //! of g that is used is found by least squares, again against a prior α = 0 that weighs λ pairs; so it
 //! fades out where it does not help. O(m² (m + d + d')), m at most 500 pairs.
 
+use crate::cluster::soft::BAND;
 use bridged_math::distance::dot;
-use bridged_math::linalg::{cholesky, invert_lower, solve_cholesky};
+use bridged_math::linalg::{Accum, View, cholesky, invert_lower, product, solve_cholesky};
 use bridged_math::{Matrix, MatrixRef};
 
 /// The map g.
@@ -91,6 +92,52 @@ impl ResidualMap {
     }
 }
 
+/// A map that was made ready for many rows. g is linear, so the pairs need not be looked at again if they are many:
+/// `x B ᵀA` is `x (Bᵀ A)`.
+pub(crate) struct ResidualBands<'a> {
+    map: &'a ResidualMap,
+    /// Bᵀ (d, pairs) and A (pairs, d'), or Bᵀ A (d, d') alone.
+    factors: Vec<(Vec<f64>, usize)>,
+}
+
+impl<'a> ResidualBands<'a> {
+    pub fn new(map: &'a ResidualMap) -> Self {
+        let wide = |m: &Matrix| m.data().iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+        let (basis, coefficients) = (wide(&map.basis), wide(&map.coefficients));
+        let (pairs, d, columns) = (map.basis.rows(), map.basis.cols(), map.coefficients.cols());
+        let factors = if d * columns <= pairs * (d + columns) {
+            let mut dense = vec![0.0; d * columns];
+            let (basis, coefficients) =
+                (View::new(&basis, pairs, d).t(), View::new(&coefficients, pairs, columns));
+            product(basis, coefficients, Accum::Replace, &mut dense);
+            vec![(dense, columns)]
+        } else {
+            let turned = (0..d).flat_map(|c| (0..pairs).map(move |s| (s, c)));
+            let turned = turned.map(|(s, c)| basis[s * d + c]).collect();
+            vec![(turned, pairs), (coefficients, columns)]
+        };
+        Self { map, factors }
+    }
+
+    /// g of at most [`BAND`] rows, (BAND, d'). A band is filled up with zeros, so what is said of a row depends on the row
+    /// alone.
+    pub fn offsets(&self, rows: MatrixRef<'_>) -> Vec<f64> {
+        let ResidualMap { origin, radius, .. } = self.map;
+        let mut band: Vec<f64> = (rows.iter_rows())
+            .flat_map(|row| deviation(origin, *radius, row).into_iter().map(f64::from))
+            .collect();
+        band.resize(BAND * rows.cols(), 0.0);
+        for (factor, columns) in &self.factors {
+            let depth = band.len() / BAND;
+            let mut next = vec![0.0; BAND * columns];
+            let rows = View::new(&band, BAND, depth);
+            product(rows, View::new(factor, depth, *columns), Accum::Replace, &mut next);
+            band = next;
+        }
+        band
+    }
+}
+
 fn deviation(origin: &[f32], radius: f64, x: &[f32]) -> Vec<f32> {
     let scale = if radius > f64::from(f32::MIN_POSITIVE) { 1.0 / radius } else { 0.0 };
     let away = |(a, m): (&f32, &f32)| to_f32((f64::from(*a) - f64::from(*m)) * scale);
@@ -108,6 +155,27 @@ mod tests {
 
     fn inputs(m: usize) -> Matrix {
         Matrix::from_fn(m, 3, |i, j| ((i * 7 + j * 5) % 11) as f32 - 5.0)
+    }
+
+    #[test]
+    fn many_rows_are_told_what_each_is_told() {
+        for (m, width) in [(6, 2), (6, 40), (200, 2)] {
+            let x = inputs(m);
+            let errors: Vec<f64> = (0..m * width).map(|c| ((c * 5) % 7) as f64 - 3.0).collect();
+            let map = ResidualMap::fit(vec![0.5; 3], 2.0, x.view(), &errors, 1.0).unwrap().map;
+            let bands = ResidualBands::new(&map);
+            let rows = inputs(BAND);
+            let all = bands.offsets(rows.view());
+            for (row, told) in rows.view().iter_rows().zip(all.chunks_exact(width)) {
+                for (a, b) in told.iter().zip(map.offset(row)) {
+                    assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{m} {width}: {a} {b}");
+                }
+            }
+            assert_eq!(
+                bands.offsets(rows.view().slice(5..9))[..4 * width],
+                all[5 * width..9 * width]
+            );
+        }
     }
 
     #[test]

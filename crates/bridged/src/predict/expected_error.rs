@@ -14,12 +14,12 @@
 //! The expected error that is shown is e times the mean score, held near 1 as by four more pairs: where
 //! clusters are cut from one cloud, e alone is too small.
 //!
-//! e uses the inner products of the μ_j alone: O(k²) per row after O(k² d') once.
+//! e uses the inner products of the μ_j alone: O(k²) after O(k² d') once. Many rows are answered by `mixture.rs`, where
+//! e follows from sums that a value needs anyway.
 
 use crate::bridge::Means;
 use crate::check::calibration;
 use crate::side::Side;
-use bridged_math::Matrix;
 
 /// Where the output of one row most likely lies, and how far off its prediction is expected to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,11 +46,13 @@ pub(crate) struct ExpectedErrors {
 impl ExpectedErrors {
     pub fn new(to: &Side, means: Means) -> Self {
         let (k, kept) = (to.k(), means.kept(&to.spread));
-        let away = Matrix::from_fn(k, to.cols(), |j, c| to.values.row(j)[c] - to.mean[c]);
-        let dot = |a: &[f32], b: &[f32]| -> f64 {
-            a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
-        };
-        let gram = (0..k * k).map(|at| dot(away.row(at / k), away.row(at % k))).collect();
+        let away: Vec<Vec<f64>> = (to.values.view().iter_rows())
+            .map(|row| {
+                row.iter().zip(&to.mean).map(|(&v, &m)| f64::from(v) - f64::from(m)).collect()
+            })
+            .collect();
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+        let gram = (0..k * k).map(|at| dot(&away[at / k], &away[at % k])).collect();
         let total: f64 = to.clustering.sizes.iter().map(|&n| f64::from(n)).sum();
         let masses = to.clustering.sizes.iter().map(|&n| f64::from(n) / total).collect();
         let (within, entries) = (to.spread.within, to.cols() as f64);
@@ -81,13 +83,24 @@ impl ExpectedErrors {
             let along: f64 = (0..k).map(|l| row[l] * moved(l)).sum(); // ⟨μ_j − m, ŷ − m⟩
             spread += w * (row[j] - 2.0 * along) + moved(j) * along;
         }
-        let top = (0..k).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
+        let likeliest = self.of_sums(weights, spread);
+        Likeliest { cluster: likeliest.cluster.filter(|_| !none), ..likeliest }
+    }
+
+    /// The same for weights w of which Σ_j w_j ‖μ_j − ŷ‖² is known.
+    pub fn of_sums(&self, weights: &[f64], spread: f64) -> Likeliest {
+        let top = (0..weights.len()).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
         Likeliest {
-            cluster: (!none).then_some(top as u32),
+            cluster: Some(top as u32),
             probability: weights
                 .get(top)
                 .map_or(0.0, |w| self.sureness * w + (1.0 - self.sureness) * self.masses[top]),
             error: self.factor * (self.within + spread.max(0.0)) / self.entries,
         }
+    }
+
+    /// ‖μ_j − m‖².
+    pub fn squared(&self, j: usize) -> f64 {
+        self.gram[j * self.kept.len() + j]
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `answer.rs` | what the rows of a cluster are answered with |
 //! | `regressor.rs` | one direction: values for rows |
+//! | `mixture.rs` | rows that belong to several clusters, many at a time |
 //! | `expected_error.rs` | where the output most likely lies, how far off the value may be |
 //! | `explain.rs` | why a row, or a cluster, is answered as it is: the one type that says so |
 //! | `nearest.rs` | real rows near a predicted value |
@@ -12,6 +13,7 @@
 mod answer;
 mod expected_error;
 mod explain;
+mod mixture;
 mod nearest;
 mod regressor;
 mod swapped;

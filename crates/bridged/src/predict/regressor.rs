@@ -2,11 +2,13 @@
 
 use super::answer::{Answer, AnswerOf, Answers, Source, nearest_linked};
 use super::expected_error::{ExpectedErrors, Likeliest};
-use crate::bridge::{Bridge, Link, Reading, Target};
+use super::mixture::Mixture;
+use crate::bridge::{Bridge, Reading, Target};
 use crate::check::LeaveOneOut;
 use crate::cluster::NOISE;
+use crate::cluster::soft::BAND;
 use crate::fit::local_map::{Anchor, LocalMap, blend};
-use crate::fit::residual_map::{ResidualMap, to_f32};
+use crate::fit::residual_map::{ResidualBands, ResidualMap, to_f32};
 use crate::settings::Uncovered;
 use crate::side::Side;
 use bridged_math::{Matrix, MatrixRef, chunks};
@@ -75,8 +77,12 @@ impl Regressor {
 
     /// How likely a row with these memberships lies in a cluster that is taken to have no partner.
     pub(crate) fn alone(&self, members: &[f64]) -> f64 {
-        let taken = members.iter().zip(&self.partnerless).filter(|(_, q)| **q > ALONE);
-        taken.map(|(p, q)| p * q).sum()
+        self.taken_alone().map(|(i, q)| members[i] * q).sum()
+    }
+
+    /// The clusters that are taken to have no partner, and the probability of it.
+    pub(super) fn taken_alone(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.partnerless.iter().copied().enumerate().filter(|(_, q)| *q > ALONE)
     }
 
     /// Whether its bridge knows how likely its links are.
@@ -113,37 +119,41 @@ impl Regressor {
             NOISE => AnswerOf::Noise,
             cluster => AnswerOf::Cluster(cluster),
         };
-        let mixed = self.mixed(to);
+        let mixture = Mixture::new(self, from, to, &expected);
+        let residual = self.residual.as_ref().filter(|_| self.alpha != 0.0).map(ResidualBands::new);
         let mut values = Matrix::zeros(clusters.len(), to.cols());
-        let rows = chunks::map_blocks_mut(values.data_mut(), to.cols(), |range, out| {
+        let cols = to.cols();
+        let rows = chunks::map_blocks_mut(values.data_mut(), cols, |range, out| {
             let mut rows = Vec::with_capacity(range.len());
-            for (i, row) in range.zip(out.chunks_exact_mut(to.cols())) {
-                let of = answer_of(i);
-                let answer = self.answers.get(of);
-                let likeliest = match self.reading {
-                    Reading::Mixture { temperature, .. } if answer.source == Source::Link => {
-                        let (clustering, label) = (&from.clustering, clusters[i]);
-                        let mut members = Vec::with_capacity(mixed.len());
-                        let x = scaled.row(i);
-                        from.spread.push_memberships(
-                            clustering,
-                            x,
-                            label,
-                            temperature,
-                            &mut members,
-                        );
-                        mix(&members, &mixed, row);
-                        let mut likeliest = expected.of(&self.shares(&members, to.k()));
-                        likeliest.probability *= 1.0 - self.alone(&members);
-                        likeliest
+            let mut bench = mixture.as_ref().map(Mixture::bench);
+            for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols)) {
+                let band = start..(start + BAND).min(range.end);
+                let mixed = mixture.as_ref().zip(bench.as_mut()).map(|(mixture, bench)| {
+                    let (x, labels) = (scaled.slice(band.clone()), &clusters[band.clone()]);
+                    mixture.answer(x, labels, bench, out)
+                });
+                let offsets = residual.as_ref().map(|map| map.offsets(scaled.slice(band.clone())));
+                for (i, row) in band.clone().zip(out.chunks_exact_mut(cols)) {
+                    let of = answer_of(i);
+                    let answer = self.answers.get(of);
+                    let likeliest = match &mixed {
+                        Some(mixed) if answer.source == Source::Link => mixed[i - start],
+                        _ => {
+                            row.copy_from_slice(bases.get(of));
+                            *sure.get(of)
+                        }
+                    };
+                    if answer.source != Source::Abstain {
+                        if let Some(offsets) = &offsets {
+                            let at = (i - start) * cols;
+                            for (v, o) in row.iter_mut().zip(&offsets[at..at + cols]) {
+                                *v = to_f32(f64::from(*v) + self.alpha * o);
+                            }
+                        }
+                        self.refine(from, to, scaled.row(i), clusters[i], answer, row);
                     }
-                    _ => {
-                        row.copy_from_slice(bases.get(of));
-                        *sure.get(of)
-                    }
-                };
-                self.refine(from, to, scaled.row(i), clusters[i], answer, row);
-                rows.push((of, likeliest));
+                    rows.push((of, likeliest));
+                }
             }
             rows
         });
@@ -162,15 +172,6 @@ impl Regressor {
         self.answers().iter().enumerate().map(of).collect()
     }
 
-    /// Σ_i p_i P(j|i).
-    fn shares(&self, members: &[f64], k: usize) -> Vec<f64> {
-        let mut shares = vec![0.0; k];
-        for (p, link) in members.iter().zip(&self.bridge.links).filter(|(p, _)| **p > 0.0) {
-            link.targets.iter().for_each(|t| shares[t.cluster as usize] += p * t.weight);
-        }
-        shares
-    }
-
     /// What expected errors of this direction are computed from.
     fn expected(&self, to: &Side) -> ExpectedErrors {
         ExpectedErrors::new(to, self.reading.means())
@@ -178,19 +179,7 @@ impl Regressor {
             .believed(self.sureness)
     }
 
-    /// What each input cluster is answered with where rows belong to several, (kx, d'):
-    /// Σ_j P(j|i) (m + kept_j (μ_j − m)).
-    fn mixed(&self, to: &Side) -> Vec<Vec<f64>> {
-        let Reading::Mixture { means, .. } = self.reading else { return Vec::new() };
-        let kept = means.kept(&to.spread);
-        let mix = |link: &Link| {
-            let shares = link.targets.iter().map(|t| (t.cluster as usize, t.weight));
-            towards(&to.mean, shares.map(|(j, w)| (to.values.row(j), w * kept[j])))
-        };
-        self.bridge.links.iter().map(mix).collect()
-    }
-
-    /// Adds α Σ_j w_j (f_ij(x) − μ_j), and α g(x).
+    /// Adds α Σ_j w_j (f_ij(x) − μ_j).
     fn refine(
         &self,
         from: &Side,
@@ -200,13 +189,8 @@ impl Regressor {
         answer: &Answer,
         value: &mut [f32],
     ) {
-        if self.alpha == 0.0 || answer.source == Source::Abstain {
+        if self.alpha == 0.0 || self.maps.is_empty() {
             return;
-        }
-        if let Some(map) = &self.residual {
-            for (v, o) in value.iter_mut().zip(map.offset(x)) {
-                *v = to_f32(f64::from(*v) + self.alpha * o);
-            }
         }
         for t in &answer.targets {
             if let Some(map) = self.maps.get(&(cluster, t.cluster)) {
@@ -238,13 +222,4 @@ pub(crate) fn towards<'a>(
         }
     }
     sum
-}
-
-/// Σ_i p_i · row i.
-fn mix(members: &[f64], rows: &[Vec<f64>], out: &mut [f32]) {
-    let mut sum = vec![0.0; out.len()];
-    for (p, row) in members.iter().zip(rows).filter(|(p, _)| **p > 0.0) {
-        sum.iter_mut().zip(row).for_each(|(s, v)| *s += p * v);
-    }
-    out.iter_mut().zip(sum).for_each(|(o, s)| *o = to_f32(s));
 }

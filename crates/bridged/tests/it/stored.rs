@@ -61,8 +61,15 @@ fn a_model_of_pools_in_passes_keeps_some_rows_and_knows_where_all_are() {
         ..Names::default()
     };
     let names_of = |rows: &[usize]| Ok(names(rows));
-    let part = |name: &str| PartAt { name: name.into(), rows: 1, bytes: 2, stamp: "now".into() };
-    let at = RowsAt { names: vec!["parts/".into()], parts: vec![part("a"), part("b")] };
+    let part = |name: &str| PartAt {
+        name: name.into(),
+        rows: 1,
+        bytes: 2,
+        stamp: "now".into(),
+        fingerprint: Some("44bc2cf5ad770999".into()),
+    };
+    let parts = vec![part("a"), part("b")];
+    let at = RowsAt { names: vec!["parts/".into()], parts, missing: Some("drop".into()) };
     let (x, y) = (InParts::new(s.x.view(), 1_000), InParts::new(s.y.view(), 999));
     let keep = || Some(Keep { names_of: &names_of, at: at.clone() });
     let pools = |rows| StoredPool { keep: keep(), ..pool(rows) };
