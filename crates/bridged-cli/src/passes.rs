@@ -127,7 +127,9 @@ pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt) -> String {
     if at.parts.is_empty() {
         let from = at.names.first().map_or("elsewhere", String::as_str);
         let from = visible(from);
-        return format!("{name}: {total} from {from}, which is no file; the model holds {held} of them");
+        return format!(
+            "{name}: {total} from {from}, which is no file; the model holds {held} of them"
+        );
     }
     let first = at.parts.first().map_or("", |part| part.name.as_str());
     let files = match at.parts.len() {

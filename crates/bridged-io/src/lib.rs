@@ -68,7 +68,9 @@ pub use format::{Columns, Format, Layout, extensions, format_names, format_of, k
 pub use pairs::PairsTable;
 pub use parts::Parts;
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
-pub use source::{Batches, EachBatch, Part, Source, SourceError, Spill, Stamp, batch_bytes, is_url};
+pub use source::{
+    Batches, EachBatch, Part, Source, SourceError, Spill, Stamp, batch_bytes, is_url,
+};
 pub use stored::StoredRows;
 pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;

@@ -7,11 +7,11 @@ use crate::mixed::Mixed;
 use crate::source::SourceError;
 use crate::table::{Column, ColumnData, Table, TextCells, render_number};
 use crate::to_rows::{Vectors, fill};
+use bridged::Names;
 use bridged::columns::{
     self, ColumnError, ColumnInfo, Columns, Fitted, Look, VectorColumns, Wanted,
 };
 pub use bridged::columns::{Missing, ROW_NUMBER};
-use bridged::Names;
 use bridged::offset::Offset;
 use bridged_math::words::{count, plural};
 use bridged_math::{Matrix, memory};

@@ -8,7 +8,8 @@ use crate::model::explain;
 use crate::open::{OpenPool, Wanted};
 use crate::source::{Raised, Source};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray,
 };
 use arrow_schema::{ArrowError, Field, Schema};
 use bridged::columns::Fitted;
@@ -159,8 +160,12 @@ impl Answer {
         };
         let item = Arc::new(Field::new("item", numbers.data_type().clone(), true));
         let answered = (0..why.len()).map(|i| self.found.answered(i)).collect::<Vec<bool>>();
-        let lists =
-            FixedSizeListArray::try_new(item, values.cols() as i32, numbers, Some(answered.into()))?;
+        let lists = FixedSizeListArray::try_new(
+            item,
+            values.cols() as i32,
+            numbers,
+            Some(answered.into()),
+        )?;
         let columns: [(&str, ArrayRef); 11] = [
             ("id", text(&|i| self.ids[i].clone())),
             ("cluster", whole(&|w| w.cluster.map(i64::from))),
@@ -174,7 +179,8 @@ impl Answer {
             ("answer", text(&|i| why[i].source.to_string())),
             ("value", Arc::new(lists)),
         ];
-        let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+        let field =
+            |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
         let fields: Vec<Field> = columns.iter().map(field).collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)

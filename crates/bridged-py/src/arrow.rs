@@ -9,7 +9,8 @@
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{
-    Array, FixedSizeListArray, Float32Array, Float64Array, RecordBatch, RecordBatchReader, StructArray,
+    Array, FixedSizeListArray, Float32Array, Float64Array, RecordBatch, RecordBatchReader,
+    StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};

@@ -47,6 +47,8 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(params::set_memory_limit, m)?)?;
     m.add_function(wrap_pyfunction!(params::enter_memory_limit, m)?)?;
     m.add_function(wrap_pyfunction!(params::leave_memory_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(open::memory_budget, m)?)?;
+    m.add_function(wrap_pyfunction!(open::read_pairs, m)?)?;
     m.add_function(wrap_pyfunction!(open::open_pair, m)?)?;
     m.add_function(wrap_pyfunction!(open::open_to_cluster, m)?)?;
     m.add_function(wrap_pyfunction!(answers::answer_stream, m)?)?;

@@ -1,13 +1,13 @@
 //! A fitted bridge between two pools.
 
+use crate::answers::{self, Answer, Reader};
 use crate::arrays::{PairRows, Rows, array, from_labels, labels, pairs, view};
 use crate::errors::Failure;
-use crate::answers::{self, Answer, Reader};
 use crate::fit::{self, Given};
 use crate::host::Host;
 use crate::open::{OpenPool, State, Wanted, open_all_at_once};
-use crate::source;
 use crate::params::{read, write};
+use crate::source;
 use bridged::Seed;
 use bridged::offset::Offset;
 use bridged::{
@@ -144,8 +144,7 @@ impl Model {
         let unfamiliar = unfamiliar.unwrap_or(Ask::default().unfamiliar);
         let ask = Ask { min_confidence, level: None, unfamiliar };
         let direction = direction(reverse);
-        let found =
-            host.run(py, |_| self.model.predict_asked(direction, pool.rows.view(), ask))?;
+        let found = host.run(py, |_| self.model.predict_asked(direction, pool.rows.view(), ask))?;
         Ok(Answer::new(found, *pool, first, self.model.to(direction).offset().clone()))
     }
 

@@ -10,16 +10,17 @@ use crate::params;
 use crate::source::{Raised, Source};
 use bridged::cluster::Clusterer;
 use bridged::columns::{Fitted, Missing, taken_note};
-use bridged::settings::{Count, SideSpec};
 use bridged::scale::Scale;
+use bridged::settings::{Count, SideSpec};
 use bridged::{BridgedClustering, Keep, Names, RowsAt, StoredPool, TextColumn, memory};
 use bridged_io::{Pool, ReadOptions, Select, StoredRows};
-use bridged_math::rows::RowsError;
 use bridged_math::Rows;
+use bridged_math::rows::RowsError;
 use numpy::PyArray2;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 /// Files of fewer bytes than this share of the memory are read without a look at what they hold.
@@ -83,6 +84,9 @@ pub struct OpenPool {
     rows: usize,
     #[pyo3(get)]
     cols: usize,
+    /// With the rows that were left out.
+    #[pyo3(get)]
+    all_rows: usize,
     /// Whether its rows stay where they are.
     #[pyo3(get)]
     in_passes: bool,
@@ -151,18 +155,20 @@ impl OpenPool {
         let is_list = names.len() == 1 && pool.rows.cols() != 1;
         let notes = notes(&pool.notes, &pool.vector_names);
         let (rows, cols) = (pool.rows.rows(), pool.rows.cols());
+        let all_rows = rows + pool.dropped.len();
         let state = Mutex::new(State::Held(Box::new(pool)));
         let names = if is_list { Vec::new() } else { names };
-        Self { state, nameless, raised, rows, cols, in_passes: false, notes, names }
+        Self { state, nameless, raised, rows, cols, all_rows, in_passes: false, notes, names }
     }
 
     fn stored(stored: StoredRows, nameless: bool, raised: Raised) -> Self {
         let of_vector = stored.vector_names().to_vec();
         let notes = notes(stored.notes(), &of_vector);
         let (rows, cols) = (stored.rows(), stored.cols());
+        let all_rows = rows + stored.dropped();
         let names = if nameless || of_vector.len() != cols { Vec::new() } else { of_vector };
         let state = Mutex::new(State::Stored(Box::new(stored)));
-        Self { state, nameless, raised, rows, cols, in_passes: true, notes, names }
+        Self { state, nameless, raised, rows, cols, all_rows, in_passes: true, notes, names }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -209,9 +215,10 @@ fn open_all(
         !in_passes && bytes.saturating_mul(SURELY_SMALL) <= memory::budget()
     };
     let opened = host.run(py, |_| -> Result<Vec<State>, Failure> {
-        let read = |(source, options, select): &(&bridged_io::Source, ReadOptions<'_>, Select<'_>)| {
-            Ok::<_, Failure>(State::Held(Box::new(source.read_pool(options, *select)?)))
-        };
+        let read =
+            |(source, options, select): &(&bridged_io::Source, ReadOptions<'_>, Select<'_>)| {
+                Ok::<_, Failure>(State::Held(Box::new(source.read_pool(options, *select)?)))
+            };
         if is_small {
             return selects.iter().map(read).collect();
         }
@@ -270,12 +277,28 @@ pub fn open_pair(
             specs.push(side);
         }
     }
-    let work =
-        |at: usize, rows, cols| of(specs[at], (rows, cols)).max(beside[0]).max(beside[1]);
+    let work = |at: usize, rows, cols| of(specs[at], (rows, cols)).max(beside[0]).max(beside[1]);
     let mut opened = open_all(py, &openings, work, in_passes, &host)?.into_iter();
     let mut next = |source: &Option<Py<Source>>| source.as_ref().and_then(|_| opened.next());
     let x = next(&sides.0.0);
     Ok((x, next(&sides.1.0)))
+}
+
+/// The header of a table of pairs, which may be a pair itself, and its lines: an id of x and an id of y.
+type PairTable = ((String, String), Vec<(String, String)>);
+
+/// Reads a table of pairs of ids.
+#[pyfunction]
+pub fn read_pairs(py: Python<'_>, path: PathBuf) -> PyResult<PairTable> {
+    let table = py.detach(|| bridged_io::read_pairs(&path)).map_err(Failure::from)?;
+    let [x, y] = table.names;
+    Ok(((x, y), table.rows))
+}
+
+/// How many bytes rows and work on them should take.
+#[pyfunction]
+pub fn memory_budget() -> u64 {
+    memory::budget()
 }
 
 /// Opens rows that are to be clustered by this.
@@ -289,7 +312,8 @@ pub fn open_to_cluster(
     host: Host,
 ) -> PyResult<OpenPool> {
     let spec = params::clustering(&method.0, &method.1)?;
-    let opening = Opening { source: source.get(), wanted: &wanted, likely: Vec::new(), fitted: None };
+    let opening =
+        Opening { source: source.get(), wanted: &wanted, likely: Vec::new(), fitted: None };
     let work = |_: usize, rows, cols| spec.memory(rows, cols);
     let opened = open_all(py, &[opening], work, in_passes, &host)?;
     Ok(opened.into_iter().next().expect("one was opened"))
@@ -345,7 +369,11 @@ impl<'a> Kept<'a> {
     /// Of rows in memory.
     pub fn of_names(names: &'a Names) -> Self {
         let some = |values: &[String], rows: &[usize]| -> Vec<String> {
-            if values.is_empty() { Vec::new() } else { rows.iter().map(|&r| values[r].clone()).collect() }
+            if values.is_empty() {
+                Vec::new()
+            } else {
+                rows.iter().map(|&r| values[r].clone()).collect()
+            }
         };
         let names_of = move |rows: &[usize]| {
             let texts = names.texts.iter().map(|text| TextColumn {

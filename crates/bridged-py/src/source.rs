@@ -5,7 +5,9 @@ use crate::errors::Failure;
 use crate::host::Host;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use bridged_io::{Batches, EachBatch, ReadOptions, Select, SourceError, Spill, TableError, batch_bytes};
+use bridged_io::{
+    Batches, EachBatch, ReadOptions, Select, SourceError, Spill, TableError, batch_bytes,
+};
 use bridged_math::cancel::checkpoint;
 use bridged_math::memory;
 use pyo3::exceptions::PyValueError;

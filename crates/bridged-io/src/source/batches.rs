@@ -220,7 +220,12 @@ mod tests {
             stored.scan(&mut |_, _| Ok(())).unwrap_err().to_string()
         };
         let fewer = scan(batch(0..4));
-        assert!(fewer.starts_with("`the rows` has changed since the work began (it had 5 rows and has 4)"), "{fewer}");
+        assert!(
+            fewer.starts_with(
+                "`the rows` has changed since the work began (it had 5 rows and has 4)"
+            ),
+            "{fewer}"
+        );
         let renamed = batch(0..5).project(&[0, 2, 1]).unwrap();
         let renamed = scan(renamed);
         assert!(renamed.contains("where column `a` was there is `b`"), "{renamed}");

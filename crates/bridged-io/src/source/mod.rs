@@ -177,7 +177,9 @@ impl Source {
     /// Whether it is one file as it is.
     fn is_plain(&self) -> bool {
         let is_file = |part: &Part| !matches!(part.place, Place::Batches(_));
-        self.parts().len() == 1 && self.inner.partitions.is_empty() && self.parts().iter().all(is_file)
+        self.parts().len() == 1
+            && self.inner.partitions.is_empty()
+            && self.parts().iter().all(is_file)
     }
 
     /// The partitions that are columns: those of which the files have no column.

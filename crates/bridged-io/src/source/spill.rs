@@ -95,7 +95,8 @@ impl Spill {
         let closed = (|| {
             let mut file = file;
             file.finish()?;
-            let file = file.into_inner()?.into_inner().map_err(|e| ArrowError::from(e.into_error()))?;
+            let file =
+                file.into_inner()?.into_inner().map_err(|e| ArrowError::from(e.into_error()))?;
             let stamp = Stamp::of(&file.as_file().metadata()?);
             Ok::<_, ArrowError>((file.into_temp_path(), stamp))
         })();
@@ -135,8 +136,9 @@ fn plain(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = columns?;
     let schema = batch.schema();
     let fields = schema.fields().iter().zip(&columns);
-    let fields: Vec<Field> =
-        fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true)).collect();
+    let fields: Vec<Field> = fields
+        .map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true))
+        .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)
 }
@@ -207,7 +209,8 @@ mod tests {
             ("a", Arc::new(Int64Array::from(vec![1]))),
             ("word", Arc::clone(plain(&batch(0..1)).unwrap().column(1))),
         ];
-        let error = spill.push(&RecordBatch::try_from_iter(whole).unwrap()).unwrap_err().to_string();
+        let error =
+            spill.push(&RecordBatch::try_from_iter(whole).unwrap()).unwrap_err().to_string();
         assert!(error.contains("batch 2: its column `a` holds Int64, not Float32"), "{error}");
         let error = Spill::new("x", 1).finish().unwrap_err().to_string();
         assert_eq!(error, "`x` has columns but no rows");
