@@ -14,6 +14,16 @@ class PredictionBatches(Iterator[Prediction]):
     """Predictions batch by batch, in the order of the rows: an iterator, and an Arrow stream for other libraries.
 
     What :meth:`BridgedClustering.predict_batches` returns. It goes over the rows once, one batch in memory at a time.
+
+    Examples
+    --------
+    >>> import bridged
+    >>> X, Y = [[0.0], [9.0]], [[5.0], [7.0]]
+    >>> model = bridged.BridgedClustering(n_clusters=2).fit(X, Y, [(0, 1), (1, 0)])
+    >>> for found in model.predict_batches(iter([X, X])):
+    ...     print(found.ids, found.status.tolist())
+    ['0', '1'] ['linked', 'linked']
+    ['2', '3'] ['linked', 'linked']
     """
 
     def __init__(self, model, rows, reverse, batch_size, asked, wanted):
