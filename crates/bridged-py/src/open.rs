@@ -347,9 +347,12 @@ pub fn to_cluster(spec: bridged::cluster::ClusterSpec) -> SideSpec {
     SideSpec { cluster: spec, scale: Scale::None, count: Count::Told, sample: None }
 }
 
+/// What rows are called whose numbers ascend.
+type NamesOf<'a> = dyn Fn(&[usize]) -> Result<Names, RowsError> + Sync + 'a;
+
 /// What a model keeps of some rows of a pool that it was not given whole.
 pub struct Kept<'a> {
-    names_of: Box<dyn Fn(&[usize]) -> Result<Names, RowsError> + Sync + 'a>,
+    names_of: Box<NamesOf<'a>>,
     at: RowsAt,
 }
 

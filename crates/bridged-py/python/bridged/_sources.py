@@ -16,7 +16,6 @@ What is kept is kept in memory while it fits, beyond that in a temporary Arrow f
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 import warnings
@@ -237,8 +236,11 @@ def _of_array(X, name: str) -> _native.Source:
 
 def _forget(X) -> None:
     """Gives back the pages of a mapped file that were read; what was written there stays."""
+    import mmap
+
+    # Pages of a private copy may hold what is nowhere else.
     if not isinstance(X, np.memmap) or X.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
-        return  # pages of a private copy may hold what is nowhere else
+        return
     base = X
     while base is not None and not isinstance(base, mmap.mmap):
         base = getattr(base, "base", None)
