@@ -79,7 +79,7 @@ pub fn fit(
     watch: &dyn Watch,
 ) -> Result<BridgedModel> {
     let names_of = |rows: &StoredRows, wanted: &[usize]| -> Result<Names, RowsError> {
-        Ok(pools::names(&rows.pool_of(wanted)?))
+        Ok(rows.pool_of(wanted)?.names())
     };
     let at = |rows: &StoredRows| {
         let at = rows.rows_at().with_fingerprints();
@@ -128,6 +128,14 @@ pub fn find_pairs(
 
 /// Where the rows of a side are that the model does not hold, and whether they have changed since.
 pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt, verify: bool) -> Result<String> {
+    let (total, held) = (plural(side.total(), "row"), count(side.len()));
+    if at.parts.is_empty() {
+        let from = at.names.first().map_or("elsewhere", String::as_str);
+        let from = visible(from);
+        return Ok(format!(
+            "{name}: {total} from {from}, which is no file; the model holds {held} of them"
+        ));
+    }
     let first = at.parts.first().map_or("", |part| part.name.as_str());
     let files = match at.parts.len() {
         1 => visible(first).into_owned(),
@@ -145,7 +153,6 @@ pub fn where_rows_are(name: &str, side: &Side, at: &RowsAt, verify: bool) -> Res
         [one] => one.clone(),
         [one, ..] => format!("{} of them have changed: {one}", count(changed.len())),
     };
-    let (total, held) = (plural(side.total(), "row"), count(side.len()));
     Ok(format!("{name}: {total} in {files}; the model holds {held} of them; {state}"))
 }
 

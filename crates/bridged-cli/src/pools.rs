@@ -106,22 +106,6 @@ pub fn distinct_rows(rows: MatrixRef<'_>) -> Option<usize> {
     Some(seen.len())
 }
 
-/// The pool as a model takes it.
-pub fn into_pool(pool: Pool) -> bridged::Pool {
-    let names = names(&pool);
-    bridged::Pool { rows: pool.rows, names, offset: pool.offset }
-}
-
-/// What a model keeps of a pool besides its rows.
-pub fn names(pool: &Pool) -> Names {
-    let texts = pool.texts().into_iter().map(Into::into).collect();
-    // Rows without ids are called by their numbers, which are not their places where rows were left out.
-    let placed = |(at, id): (usize, &String)| id.parse() == Ok(at);
-    let plain = pool.id_name.is_none() && pool.ids.iter().enumerate().all(placed);
-    let ids = if plain { Vec::new() } else { pool.ids.clone() };
-    Names { ids, texts, vector: pool.vector_names.clone(), id: pool.id_name.clone() }
-}
-
 /// A pool and the file it came from.
 #[derive(Clone, Copy)]
 pub struct Named<'a> {

@@ -8,7 +8,7 @@ use crate::atomic::{Sink, WriteError};
 use crate::batches::{Collector, EvenBatches, schema};
 use crate::error::TableError;
 use crate::format::{Format, Layout};
-use crate::pass::{Each, Pass, Schema, Survey, batch_table, runs};
+use crate::pass::{Each, Pass, Schema, Survey, batch_table, wanted_ranges};
 use crate::table::Table;
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -107,25 +107,12 @@ fn pass(
     let result = opened(input, |file, is_file, contents| {
         let mut hand_out = |batch: &RecordBatch, first: usize| -> Result<bool, ArrowError> {
             checkpoint();
-            let end = first + batch.num_rows();
-            let whole = std::iter::once(first..end).filter(|range| !range.is_empty());
-            let wanted: Vec<_> = match pass.only {
-                None => whole.collect(),
-                Some(only) => {
-                    let start = only.partition_point(|&row| row < first);
-                    let stop = only.partition_point(|&row| row < end);
-                    runs(&only[start..stop]).collect()
-                }
-            };
-            for range in wanted {
-                for at in range.clone().step_by(pass.rows.max(1)) {
-                    still_whole(file, input.len)?;
-                    let len = pass.rows.max(1).min(range.end - at);
-                    let table = batch_table(&batch.slice(at - first, len), input.path)?;
-                    if let Err(error) = each(table) {
-                        stopped = Some(error);
-                        return Ok(false);
-                    }
+            for range in wanted_ranges(first, batch.num_rows(), &pass) {
+                still_whole(file, input.len)?;
+                let table = batch_table(&batch.slice(range.start, range.len()), input.path)?;
+                if let Err(error) = each(table) {
+                    stopped = Some(error);
+                    return Ok(false);
                 }
             }
             Ok(true)

@@ -70,7 +70,9 @@ pub use format::{
 pub use pairs::PairsTable;
 pub use parts::{Journal, Parts};
 pub use select::{Missing, Pool, ROW_NUMBER, Select};
-pub use source::{Part, Source, SourceError, Stamp, is_url};
+pub use source::{
+    Batches, EachBatch, Part, Source, SourceError, Spill, Stamp, batch_bytes, is_url,
+};
 pub use stored::{StoredRows, memory_of_a_pass};
 pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;

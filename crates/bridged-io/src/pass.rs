@@ -147,7 +147,7 @@ fn same_names(first: &[String], other: &[String]) -> Result<(), String> {
 }
 
 /// Whether cells of both types become the same column.
-fn alike(a: &DataType, b: &DataType) -> bool {
+pub(crate) fn alike(a: &DataType, b: &DataType) -> bool {
     use DataType as D;
     fn plain(kind: &DataType) -> &DataType {
         match kind {
@@ -189,6 +189,25 @@ pub(crate) fn runs(rows: &[usize]) -> impl Iterator<Item = Range<usize>> {
     groups.map(|group| group[0]..group[group.len() - 1] + 1)
 }
 
+/// What a pass wants of a batch whose first row has this number: ranges of its rows, none longer than the pass allows.
+pub(crate) fn wanted_ranges(first: usize, rows: usize, pass: &Pass<'_>) -> Vec<Range<usize>> {
+    let (end, most) = (first + rows, pass.rows.max(1));
+    let whole = std::iter::once(first..end).filter(|range| !range.is_empty());
+    let wanted: Vec<Range<usize>> = match pass.only {
+        None => whole.collect(),
+        Some(only) => {
+            let start = only.partition_point(|&row| row < first);
+            let stop = only.partition_point(|&row| row < end);
+            runs(&only[start..stop]).collect()
+        }
+    };
+    let pieces = wanted.into_iter().flat_map(|range| {
+        let stop = range.end;
+        range.step_by(most).map(move |at| at..stop.min(at + most))
+    });
+    pieces.map(|range| range.start - first..range.end - first).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +243,15 @@ mod tests {
         assert!(matches!(array, Schema::Array { single: false, .. }));
         let error = array.merge(Schema::Array { cols: 4, single: true }).unwrap_err();
         assert_eq!(error, "its rows have 4 entries, not 3");
+    }
+
+    #[test]
+    fn a_pass_takes_its_rows_of_a_batch_a_few_at_a_time() {
+        let only = [3, 4, 5, 6, 7, 11, 20];
+        let pass = |only| Pass { columns: &[], rows: 3, only };
+        assert_eq!(wanted_ranges(4, 9, &pass(Some(&only))), [0..3, 3..4, 7..8]);
+        assert_eq!(wanted_ranges(4, 4, &pass(None)), [0..3, 3..4]);
+        assert_eq!(wanted_ranges(4, 0, &pass(None)), []);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::mixed::Mixed;
 use crate::source::SourceError;
 use crate::table::{Column, ColumnData, Table, TextCells, render_number};
 use crate::to_rows::{Vectors, fill};
+use bridged::Names;
 use bridged::columns::{
     self, ColumnError, ColumnInfo, Columns, Fitted, Look, VectorColumns, Wanted,
 };
@@ -72,6 +73,24 @@ impl Pool {
             let numbers = self.ids.iter().map(|id| id.parse().ok()).collect();
             Column::new("id", ColumnData::Integer(numbers))
         })
+    }
+
+    /// What a model keeps of a pool besides its rows.
+    pub fn names(&self) -> Names {
+        let texts = self.texts().into_iter().map(Into::into).collect();
+        // Rows without ids are called by their numbers, which are not their places where rows were left out.
+        let placed = |(at, id): (usize, &String)| id.parse() == Ok(at);
+        let plain = self.id_name.is_none() && self.ids.iter().enumerate().all(placed);
+        let ids = if plain { Vec::new() } else { self.ids.clone() };
+        Names { ids, texts, vector: self.vector_names.clone(), id: self.id_name.clone() }
+    }
+}
+
+/// As a model takes it.
+impl From<Pool> for bridged::Pool {
+    fn from(pool: Pool) -> Self {
+        let names = pool.names();
+        Self { rows: pool.rows, names, offset: pool.offset }
     }
 }
 

@@ -45,6 +45,11 @@ pub fn give_back() {
     allocator::trim();
 }
 
+/// Lets the program take what the machine has free again.
+pub fn clear_limit() {
+    LIMIT.store(0, Ordering::Relaxed);
+}
+
 /// Says once what the users of a front end write to set the limit, for the end of a refusal.
 pub fn name_option(option: &'static str) {
     // The first front end of a process has named it; another would say the same.

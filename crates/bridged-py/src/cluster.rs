@@ -3,9 +3,17 @@
 use crate::arrays::{Rows, array, labels, view};
 use crate::errors::Failure;
 use crate::host::Host;
+use crate::open::{OpenPool, State, Wanted, to_cluster};
 use crate::params;
-use bridged::cluster::{AssignRule, ClusterError, ClusterSpec, Clusterer, Gaussian, Init};
-use bridged::{Matrix, Seed};
+use crate::source::Source;
+use bridged::cluster::{
+    AssignRule, ClusterError, ClusterSpec, Clusterer, Clustering as Found, Gaussian, Init,
+};
+use bridged::columns::Fitted;
+use bridged::offset::Offset;
+use bridged::settings::SideSpec;
+use bridged::{Error, Matrix, Seed, Watch};
+use bridged_math::rows::{InMemory, Rows as AllRows};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,15 +63,81 @@ impl Clustering {
                 Err(ClusterError::Unfit(format!("`{}` knows no weights", other.name())))
             }
         })?;
-        let report = PyDict::new(py);
-        report.set_item("distinct", too_few)?;
-        report.set_item("labels", labels(py, &found.labels))?;
-        report.set_item("sizes", labels(py, &found.sizes))?;
-        report.set_item("inertia", found.inertia)?;
-        report.set_item("iterations", found.iterations)?;
-        report.set_item("converged", found.converged)?;
-        report.set_item("centroids", array(py, found.centroids))?;
-        Ok((Self { rule: found.rule, cols: rows.cols() }, report))
+        let (rule, report) = report(py, found, too_few)?;
+        Ok((Self { rule, cols: rows.cols() }, report))
+    }
+
+    /// The same for rows that were opened from a source, in memory or in passes.
+    #[staticmethod]
+    fn fit_opened<'py>(
+        py: Python<'py>,
+        method: (String, String),
+        pool: Py<OpenPool>,
+        seed: u64,
+        host: Host,
+    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+        let spec = params::clustering(&method.0, &method.1)?;
+        let pool = pool.get();
+        let (rows, offset): (Box<dyn AllRows>, Offset) = match pool.give() {
+            State::Stored(rows) => {
+                if spec.uses_origin() && !rows.offset().is_none() {
+                    return Err(Failure::from(Error::OffsetInPasses { side: "X" }).into());
+                }
+                let offset = rows.offset().clone();
+                (rows, offset)
+            }
+            State::Held(mut held) => {
+                if spec.uses_origin() {
+                    held.rows = std::mem::take(&mut held.offset).undo(held.rows);
+                }
+                (Box::new(InMemory(held.rows)), held.offset)
+            }
+            State::Given => return Err(PyValueError::new_err("the rows were clustered before")),
+        };
+        let cluster = |spec: &ClusterSpec| {
+            let side = to_cluster(spec.clone());
+            let found = host.run(py, |watch| cluster_rows(&side, rows.as_ref(), seed, watch));
+            pool.raised.instead(found)
+        };
+        let (found, too_few) = match cluster(&spec)? {
+            Err(ClusterError::TooFewDistinct { distinct, k }) => {
+                (cluster(&with_fewer(spec, distinct))?, Some((distinct, k)))
+            }
+            found => (found, None),
+        };
+        let found = found.map_err(Failure::from)?;
+        let (rule, report) = report(py, found, too_few)?;
+        let taken = (!offset.is_none()).then(|| offset.get().to_vec().into_pyarray(py));
+        report.set_item("offset", taken)?;
+        Ok((Self { rule, cols: rows.cols() }, report))
+    }
+
+    /// The cluster of each row of a source, which is read a few rows at a time. Its columns are those of the fit: their
+    /// names, and what was taken off them.
+    fn assign_source<'py>(
+        &self,
+        py: Python<'py>,
+        source: Py<Source>,
+        wanted: Wanted,
+        fitted: (Vec<String>, Option<Vec<f64>>),
+        host: Host,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let (vector, offset) = (fitted.0, Offset::new(fitted.1.unwrap_or_default()));
+        let fitted =
+            Fitted { id: None, vector: &vector, cols: self.cols, offset: &offset, mean: &[] };
+        let source = source.get();
+        let (options, select) = (wanted.options()?, wanted.select(&[], Some(fitted))?);
+        let found = host.run(py, |_| {
+            let rows = source.stored(&options, select)?;
+            let mut labels = Vec::with_capacity(rows.rows());
+            rows.scan(&mut |_, part| {
+                labels.extend(self.rule.assign(part));
+                Ok(())
+            })
+            .map_err(|e| Failure::from(Error::Rows(e)))?;
+            Ok::<_, Failure>(labels)
+        });
+        Ok(labels(py, &source.raised.instead(found)?))
     }
 
     /// The cluster of each row, which may be new.
@@ -144,6 +218,40 @@ impl Clustering {
         };
         let cols = serde_json::from_value(state["cols"].clone()).map_err(broken)?;
         Ok(Self { rule, cols })
+    }
+}
+
+/// What Python keeps of a clustering, and the rule apart. `too_few` tells of distinct rows and clusters that were asked for.
+fn report(
+    py: Python<'_>,
+    found: Found,
+    too_few: Option<(usize, usize)>,
+) -> PyResult<(AssignRule, Bound<'_, PyDict>)> {
+    let report = PyDict::new(py);
+    report.set_item("distinct", too_few)?;
+    report.set_item("labels", labels(py, &found.labels))?;
+    report.set_item("sizes", labels(py, &found.sizes))?;
+    report.set_item("inertia", found.inertia)?;
+    report.set_item("iterations", found.iterations)?;
+    report.set_item("converged", found.converged)?;
+    report.set_item("centroids", array(py, found.centroids))?;
+    Ok((found.rule, report))
+}
+
+/// Clusters rows; what a clustering says is apart from what else may go wrong.
+fn cluster_rows(
+    side: &SideSpec,
+    rows: &dyn AllRows,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Result<Found, ClusterError>, Failure> {
+    match side.cluster_rows(rows, Seed(seed), watch) {
+        Ok(found) => Ok(Ok(found)),
+        Err(Error::Cluster { source: ClusterError::TooLarge(e), .. }) => {
+            Err(ClusterError::TooLarge(e).into())
+        }
+        Err(Error::Cluster { source, .. }) => Ok(Err(source)),
+        Err(other) => Err(other.into()),
     }
 }
 

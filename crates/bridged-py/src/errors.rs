@@ -4,8 +4,10 @@
 use bridged::cluster::ClusterError;
 use bridged::metrics::MetricError;
 use bridged::{Error, MethodError};
+use bridged_io::{SourceError, TableError};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyValueError};
+use std::io::{self, ErrorKind};
 
 /// Why work ended without a result.
 pub enum Failure {
@@ -50,6 +52,7 @@ impl From<Error> for Failure {
             }
             Error::Io { source, .. } => Failure::File(std::io::Error::new(source.kind(), sentence)),
             Error::File(error) => Failure::File(std::io::Error::new(error.kind(), sentence)),
+            Error::Rows(_) => Failure::Sentence(in_python(&sentence)),
             _ => Failure::Sentence(sentence),
         }
     }
@@ -70,4 +73,47 @@ impl From<MetricError> for Failure {
     fn from(error: MetricError) -> Self {
         Failure::Sentence(error.to_string())
     }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        let sentence = in_python(&error.to_string());
+        let kind = match &error {
+            TableError::TooLarge(_) | TableError::Grew { .. } => return Failure::Memory(sentence),
+            TableError::Missing { .. }
+            | TableError::Source(SourceError::NothingMatches { .. } | SourceError::Gone { .. }) => {
+                ErrorKind::NotFound
+            }
+            TableError::Unreadable { source, .. } => source.kind(),
+            TableError::Source(SourceError::NotSpilled { source, .. }) => source.kind(),
+            _ => return Failure::Sentence(sentence),
+        };
+        Failure::File(io::Error::new(kind, sentence))
+    }
+}
+
+/// What the command calls its flags, and what Python calls them.
+const WORDS: [(&str, &str); 13] = [
+    ("`--missing drop`", "`missing=\"drop\"`"),
+    ("`--missing mean`", "`missing=\"mean\"`"),
+    ("`--vector NAME`", "`vector=`"),
+    ("`--x-vector NAME`", "`x_vector=`"),
+    ("`--y-vector NAME`", "`y_vector=`"),
+    ("`--id NAME`", "`id=`"),
+    ("`--x-id NAME`", "`x_id=`"),
+    ("`--y-id NAME`", "`y_id=`"),
+    ("`--exclude` (`--x-exclude`, `--y-exclude`)", "`exclude=` (`x_exclude=`, `y_exclude=`)"),
+    ("`--sep`", "`sep=`"),
+    ("`--decimal ,`", "`decimal=\",\"`"),
+    ("`--memory`", "`memory=`"),
+    (
+        "this build reads files of this machine only; build it with `--features remote`",
+        "the package reads files of this machine only; give what pyarrow.dataset.dataset makes of it",
+    ),
+];
+
+/// A sentence about files with Python's words for the flags of the command.
+pub fn in_python(sentence: &str) -> String {
+    let words = WORDS.iter();
+    words.fold(sentence.to_owned(), |sentence, (flag, word)| sentence.replace(flag, word))
 }

@@ -8,22 +8,30 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`arrays`] | borrowed rows in, owned arrays out |
+//! | [`arrow`] | Arrow data across the border, by the PyCapsule interface |
+//! | [`source`], [`open`], [`fit`] | rows of files and of other libraries: what they are, what is decided of them, a fit of them |
+//! | [`answers`] | predictions of rows that are read a few at a time |
 //! | [`host`] | runs work without the GIL, with progress, and so that Ctrl-C stops it |
 //! | [`pool`] | threads that survive a fork |
 //! | [`columns`] | which columns of a table are the id and the vector |
 //! | [`params`] | parameters from JSON, with the name of the one that is wrong |
 //! | [`cluster`], [`model`], [`baseline`], [`metrics`] | the core's parts |
 
+mod answers;
 mod arrays;
+mod arrow;
 mod baseline;
 mod cluster;
 mod columns;
 mod errors;
+mod fit;
 mod host;
 mod metrics;
 mod model;
+mod open;
 mod params;
 mod pool;
+mod source;
 
 use pyo3::prelude::*;
 
@@ -37,10 +45,22 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(params::uses_origin, m)?)?;
     m.add_function(wrap_pyfunction!(params::sides_use_origin, m)?)?;
     m.add_function(wrap_pyfunction!(params::set_memory_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(params::enter_memory_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(params::leave_memory_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(open::memory_budget, m)?)?;
+    m.add_function(wrap_pyfunction!(open::read_pairs, m)?)?;
+    m.add_function(wrap_pyfunction!(open::open_pair, m)?)?;
+    m.add_function(wrap_pyfunction!(open::open_to_cluster, m)?)?;
+    m.add_function(wrap_pyfunction!(answers::answer_stream, m)?)?;
     m.add_function(wrap_pyfunction!(columns::choose_columns, m)?)?;
     m.add_function(wrap_pyfunction!(columns::pair_columns, m)?)?;
     m.add_function(wrap_pyfunction!(params::catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(params::settings, m)?)?;
+    m.add_class::<answers::Answer>()?;
+    m.add_class::<answers::Reader>()?;
+    m.add_class::<open::OpenPool>()?;
+    m.add_class::<source::Source>()?;
+    m.add_class::<source::Spool>()?;
     m.add_class::<cluster::Clustering>()?;
     m.add_class::<model::Model>()?;
     m.add_class::<baseline::Baseline>()?;

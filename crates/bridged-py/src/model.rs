@@ -1,9 +1,13 @@
 //! A fitted bridge between two pools.
 
+use crate::answers::{self, Answer, Reader};
 use crate::arrays::{PairRows, Rows, array, from_labels, labels, pairs, view};
 use crate::errors::Failure;
+use crate::fit::{self, Given};
 use crate::host::Host;
+use crate::open::{OpenPool, State, Wanted, open_all_at_once};
 use crate::params::{read, write};
+use crate::source;
 use bridged::Seed;
 use bridged::offset::Offset;
 use bridged::{
@@ -11,6 +15,7 @@ use bridged::{
     Problem, Side, Source, TextColumn,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::json;
@@ -29,9 +34,9 @@ pub struct Model {
 
 /// What a pool is called: ids, carried columns (name, values), names of the vector's columns, name of
 /// the id column.
-type Called = (Vec<String>, Vec<(String, Vec<String>)>, Vec<String>, Option<String>);
+pub type Called = (Vec<String>, Vec<(String, Vec<String>)>, Vec<String>, Option<String>);
 
-fn names((ids, texts, vector, id): Called) -> Names {
+pub fn names((ids, texts, vector, id): Called) -> Names {
     let texts = texts.into_iter().map(|(name, values)| TextColumn { name, values }).collect();
     Names { ids, texts, vector, id }
 }
@@ -65,6 +70,82 @@ impl Model {
         let offset = |taken: Option<Vec<f64>>| Offset::new(taken.unwrap_or_default());
         let (x, y) = called.2;
         Ok(Self { model: model.with_offsets(offset(x), offset(y)) })
+    }
+
+    /// The same for pools of which at least one was opened from a source.
+    #[staticmethod]
+    fn fit_opened(
+        py: Python<'_>,
+        spec: &str,
+        pools: (Given<'_>, Given<'_>),
+        known: PairRows<'_>,
+        seed: u64,
+        host: Host,
+    ) -> PyResult<Self> {
+        let (spec, known) = (read(spec)?, pairs(&known)?);
+        Ok(Self { model: fit::fit(py, &spec, &pools, &known, Seed(seed), &host)? })
+    }
+
+    /// Opens rows to predict from, all in memory.
+    fn open(
+        &self,
+        py: Python<'_>,
+        reverse: bool,
+        source: Py<source::Source>,
+        wanted: Wanted,
+        host: Host,
+    ) -> PyResult<OpenPool> {
+        let fitted = self.model.from(direction(reverse)).fitted();
+        open_all_at_once(py, source.get(), &wanted, fitted, &host)
+    }
+
+    /// Opens rows to predict from, which are read a few at a time.
+    fn read(
+        &self,
+        py: Python<'_>,
+        reverse: bool,
+        source: Py<source::Source>,
+        wanted: Wanted,
+        batch: usize,
+        host: Host,
+    ) -> PyResult<Reader> {
+        let fitted = self.model.from(direction(reverse)).fitted();
+        Reader::open(py, source.get(), &wanted, fitted, batch, &host)
+    }
+
+    /// The rows of one batch to predict from, as pools of at most `batch` rows.
+    fn pools(
+        &self,
+        py: Python<'_>,
+        reverse: bool,
+        named: (&str, usize),
+        item: Bound<'_, PyAny>,
+        wanted: Wanted,
+        batch: usize,
+    ) -> PyResult<Vec<OpenPool>> {
+        let fitted = self.model.from(direction(reverse)).fitted();
+        answers::pools(py, named, &item, &wanted, fitted, batch)
+    }
+
+    /// Predicts the rows of a pool, which it takes; the numbers of rows without ids begin at `first`.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        reverse: bool,
+        pool: Py<OpenPool>,
+        first: usize,
+        ask: (Option<f64>, Option<f64>),
+        host: Host,
+    ) -> PyResult<Answer> {
+        let State::Held(pool) = pool.get().give() else {
+            return Err(PyValueError::new_err("the rows were answered before"));
+        };
+        let (min_confidence, unfamiliar) = ask;
+        let unfamiliar = unfamiliar.unwrap_or(Ask::default().unfamiliar);
+        let ask = Ask { min_confidence, level: None, unfamiliar };
+        let direction = direction(reverse);
+        let found = host.run(py, |_| self.model.predict_asked(direction, pool.rows.view(), ask))?;
+        Ok(Answer::new(found, *pool, first, self.model.to(direction).offset().clone()))
     }
 
     /// Predicts rows, those of the pool that it was fitted on if none are given: a dict with `value`
@@ -262,7 +343,7 @@ impl Model {
 
 /// Why each row is predicted as it is, as arrays with one entry per row. Status and source are
 /// numbers: positions in `statuses` and in `sources`.
-fn explain(report: &Bound<'_, PyDict>, found: &Prediction) -> PyResult<()> {
+pub fn explain(report: &Bound<'_, PyDict>, found: &Prediction) -> PyResult<()> {
     let py = report.py();
     let numbers = |of: &dyn Fn(Explanation<'_>) -> f64| {
         found.explanations().map(of).collect::<Vec<f64>>().into_pyarray(py)

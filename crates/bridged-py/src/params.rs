@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::sync::Mutex;
 
 /// Reads one of the core's structs.
 pub fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
@@ -67,12 +68,53 @@ pub fn sides_use_origin(spec: &str) -> PyResult<(bool, bool)> {
     Ok((spec.x.uses_origin(), spec.y.uses_origin()))
 }
 
+/// The limits on memory: what was set for good, and those of calls that are under way.
+struct Limits {
+    lasting: Option<u64>,
+    calls: Vec<u64>,
+}
+
+static LIMITS: Mutex<Limits> = Mutex::new(Limits { lasting: None, calls: Vec::new() });
+
+/// Changes the limits; the smallest of them holds.
+fn change_limits(change: impl FnOnce(&mut Limits)) {
+    let mut limits = LIMITS.lock().expect("nothing panics while it holds the lock");
+    change(&mut limits);
+    match limits.calls.iter().copied().min().or(limits.lasting) {
+        Some(bytes) => memory::set_limit(bytes),
+        None => memory::clear_limit(),
+    }
+}
+
+fn size(size: &str) -> PyResult<u64> {
+    memory::name_option("`memory=` of the call, or bridged.set_memory_limit(size),");
+    memory::parse(size).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
 /// How much memory may be used in all, as in `4GB`.
 #[pyfunction]
 pub fn set_memory_limit(size: &str) -> PyResult<()> {
-    memory::name_option("bridged.set_memory_limit(size)");
-    memory::set_limit(memory::parse(size).map_err(|e| PyValueError::new_err(e.to_string()))?);
+    let bytes = self::size(size)?;
+    change_limits(|limits| limits.lasting = Some(bytes));
     Ok(())
+}
+
+/// The same until [`leave_memory_limit`] is called with what this gives.
+#[pyfunction]
+pub fn enter_memory_limit(size: &str) -> PyResult<u64> {
+    let bytes = self::size(size)?;
+    change_limits(|limits| limits.calls.push(bytes));
+    Ok(bytes)
+}
+
+/// Takes back what [`enter_memory_limit`] set.
+#[pyfunction]
+pub fn leave_memory_limit(bytes: u64) {
+    change_limits(|limits| {
+        if let Some(at) = limits.calls.iter().position(|&held| held == bytes) {
+            limits.calls.swap_remove(at);
+        }
+    });
 }
 
 /// All parameters of the method, as JSON: a preset, changed by keys.

@@ -41,7 +41,7 @@ def test_the_stubs_name_what_the_native_layer_has():
         if isinstance(node, ast.FunctionDef):
             named[node.name] = None
         elif isinstance(node, ast.ClassDef):
-            named[node.name] = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
+            named[node.name] = {f.name for f in node.body if isinstance(f, ast.FunctionDef) and f.name[0] != "_"}
     public = {name for name in dir(_native) if not name.startswith("_")}
     assert set(named) == public
     for name, methods in named.items():

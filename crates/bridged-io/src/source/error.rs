@@ -1,6 +1,7 @@
 //! What can go wrong with rows that lie in several files, near or far.
 
 use bridged::columns::shown;
+use bridged_math::memory::shown as shown_size;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -116,6 +117,30 @@ pub enum SourceError {
     /// Standard input could not be kept.
     #[error("standard input could not be kept in a temporary file: {0}")]
     NotKept(std::io::Error),
+    /// Batches that came from another library of this process.
+    #[error("`{name}`: {detail}")]
+    Batches {
+        /// What they are called.
+        name: String,
+        /// What is wrong, and what to do.
+        detail: String,
+    },
+    /// Batches that can be read only once could not be kept.
+    #[error(
+        "the rows of `{name}` can be read only once, and after {} they could not be kept in a temporary file in `{}`: \
+         {source}; set TMPDIR to a folder with more room, or write the rows to Parquet files and name those",
+        shown_size(*bytes), folder.display()
+    )]
+    NotSpilled {
+        /// What they are called.
+        name: String,
+        /// Where temporary files are.
+        folder: PathBuf,
+        /// What had come.
+        bytes: u64,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// A URL that this build cannot read.
     #[error("`{url}`: {detail}")]
     Remote {

@@ -27,20 +27,24 @@
 //! ```
 
 mod ahead;
+mod batches;
 pub mod error;
 mod find;
 pub(crate) mod part;
 mod partition;
 #[cfg(feature = "remote")]
 mod remote;
+mod spill;
 mod stack;
 
 pub(crate) use ahead::read_ahead;
+pub use batches::{Batches, EachBatch};
 pub use error::SourceError;
 pub use find::{STANDARD_INPUT, is_url};
 pub(crate) use part::Fetch;
 pub use part::{Part, Stamp};
 pub(crate) use partition::Partition;
+pub use spill::{Spill, batch_bytes};
 pub(crate) use stack::Stack;
 
 use crate::error::TableError;
@@ -53,6 +57,7 @@ use crate::{ReadOptions, StoredRows};
 use bridged_math::cancel::checkpoint;
 use bridged_math::words::plural;
 use find::Found;
+use part::Place;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -171,7 +176,10 @@ impl Source {
 
     /// Whether it is one file as it is.
     fn is_plain(&self) -> bool {
-        self.parts().len() == 1 && self.inner.partitions.is_empty()
+        let is_file = |part: &Part| !matches!(part.place, Place::Batches(_));
+        self.parts().len() == 1
+            && self.inner.partitions.is_empty()
+            && self.parts().iter().all(is_file)
     }
 
     /// The partitions that are columns: those of which the files have no column.
@@ -190,8 +198,10 @@ impl Source {
         let mut surveyed: Option<Surveyed> = None;
         for part in self.parts() {
             checkpoint();
-            let Survey { schema, rows, bytes } =
-                part.open(options, |input| (part.format.survey)(input))?;
+            let Survey { schema, rows, bytes } = match &part.place {
+                Place::Batches(batches) => batches::survey(batches.as_ref()),
+                _ => part.open(options, |input| (part.format.survey)(input))?,
+            };
             if schema.len() == 0 {
                 return Err(TableError::NoColumns { path: part.name.clone() });
             }
@@ -225,7 +235,12 @@ impl Source {
         each: &mut crate::pass::Each<'_>,
     ) -> Result<(), TableError> {
         let part = &self.parts()[at];
-        part.open(options, |input| (part.format.pass)(input, schema, pass, each))
+        match &part.place {
+            Place::Batches(batches) => {
+                batches::pass(batches.as_ref(), &part.name, schema, pass, each)
+            }
+            _ => part.open(options, |input| (part.format.pass)(input, schema, pass, each)),
+        }
     }
 
     /// Reads all of it into memory; at least one row and one column.

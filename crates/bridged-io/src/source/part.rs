@@ -40,6 +40,8 @@ pub(crate) enum Place {
     File(PathBuf),
     /// What came from standard input; gone with the last part that holds it.
     Kept(Arc<tempfile::TempPath>),
+    /// No file: batches of another library of this process.
+    Batches(Arc<dyn super::Batches>),
     /// On a server.
     #[cfg(feature = "remote")]
     Remote(super::remote::Object),
@@ -123,6 +125,7 @@ impl Part {
         let path: &Path = match &self.place {
             Place::File(path) => path,
             Place::Kept(path) => path,
+            Place::Batches(_) => return Err(self.unreadable(io::Error::other("it is no file"))),
             #[cfg(feature = "remote")]
             Place::Remote(object) => {
                 let spool = object.spool(&self.name, self.stamp.size)?;

@@ -17,7 +17,8 @@ use crate::ReadOptions;
 use crate::error::TableError;
 use crate::pass::Pass;
 use crate::select::{Chosen, Pool};
-use crate::source::{Source, SourceError, Stack, Surveyed, read_ahead};
+use crate::source::part::Place;
+use crate::source::{Part, Source, SourceError, Stack, Surveyed, read_ahead};
 use crate::table::Table;
 use bridged::columns::Missing;
 use bridged::offset::Offset;
@@ -105,17 +106,23 @@ impl StoredRows {
 
     /// Where the rows are, with what tells whether they have changed, for a model to remember.
     pub fn rows_at(&self) -> RowsAt {
-        let parts =
-            self.source.parts().iter().zip(&self.surveyed.rows).map(|(part, &rows)| PartAt {
-                name: absolute(part.name()),
-                rows: rows as u64,
-                bytes: part.stamp().size,
-                stamp: part.stamp().to_string(),
-                fingerprint: None,
-            });
+        // What is no file of the user is gone when the fit is over.
+        let lasting = |part: &Part| !matches!(part.place, Place::Kept(_) | Place::Batches(_));
+        let parts = self.source.parts().iter().zip(&self.surveyed.rows);
+        let parts = parts.filter(|(part, _)| lasting(part)).map(|(part, &rows)| PartAt {
+            name: absolute(part.name()),
+            rows: rows as u64,
+            bytes: part.stamp().size,
+            stamp: part.stamp().to_string(),
+            fingerprint: None,
+        });
         let parts: Vec<PartAt> = parts.collect();
+        let names = match parts.is_empty() {
+            true => vec![self.source.name().to_string_lossy().into_owned()],
+            false => parts.iter().map(|part| part.name.clone()).collect(),
+        };
         let missing = (self.missing != Missing::Refuse).then(|| self.missing.name().to_owned());
-        RowsAt { names: parts.iter().map(|part| part.name.clone()).collect(), parts, missing }
+        RowsAt { names, parts, missing }
     }
 
     /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.

@@ -22,6 +22,7 @@ The same core as the ``bridged`` command, in Rust; everything here has the same 
 """
 
 from . import baselines, metrics
+from ._batches import PredictionBatches
 from ._bridge import Bridge
 from ._catalogue import catalogue
 from ._cluster import (
@@ -50,6 +51,7 @@ __all__ = [
     "PairFolds",
     "PairSamples",
     "Prediction",
+    "PredictionBatches",
     "SpectralClustering",
     "__version__",
     "baselines",

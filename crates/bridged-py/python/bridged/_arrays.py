@@ -44,6 +44,21 @@ class Pool(NamedTuple):
         """As the native layer takes it."""
         return self.ids, self.texts, self.names, self.id_name
 
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def find(self, values) -> list[int | None]:
+        """The row of each id; None where no row has it."""
+        known = self.ids or [str(i) for i in range(len(self.rows))]
+        row_of = {name: row for row, name in enumerate(known)}
+        return [row_of.get(text_of(value)) for value in values]
+
+    def like(self) -> list[str]:
+        """What ids look like."""
+        return self.ids[:3] or [str(i) for i in range(min(3, len(self.rows)))]
+
 
 def as_rows(X, *, min_rows=1, estimator=None) -> np.ndarray:
     """The rows of anything that holds numbers.

@@ -18,6 +18,7 @@ from . import _native
 from ._arrays import as_numbers, as_rows, as_table, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of
 from ._native import Clustering
+from ._sources import Wanted, is_source, memory_limit, open_source, warn
 from ._types import Descent, Floats, Init, Labels, Metric, Progress, Rows, Seed
 
 if TYPE_CHECKING:
@@ -79,20 +80,57 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
     n_iter_: int
     converged_: bool
 
-    def fit(self, X: Rows, y: Any = None) -> Self:
+    def fit(
+        self, X: Rows, y: Any = None, *, memory: str | int | None = None, in_passes: bool = False, **columns: Any
+    ) -> Self:
         """Cluster the rows of X.
 
         Parameters
         ----------
-        X : array-like or table, (n_samples, n_features)
-            The rows. ``float32`` in C order is not copied.
+        X : array-like or table, (n_samples, n_features), or source of rows
+            The rows. ``float32`` in C order is not copied. A source need not fit into memory: a path, a
+            folder or a pattern, or a list of them; a ``pyarrow.dataset.Dataset`` or
+            ``RecordBatchReader``; a Polars ``LazyFrame``; a ``numpy.memmap``; an iterator of arrays,
+            record batches or frames.
         y : ignored
+        memory : str or int, optional
+            How much memory the process may take in all, as in ``"4GB"``; half of what is free by default.
+            A source that does not fit is read in passes, with the same result.
+        in_passes : bool, default=False
+            Read a source in passes even if it fits into memory.
+        **columns
+            Which columns of a source are what: ``id``, ``vector``, ``columns``, ``exclude``, ``missing``,
+            ``sep``, ``decimal``.
 
         Returns
         -------
         self
         """
-        return self._fit(X, None)
+        return self._fit_any(X, None, memory, in_passes, columns)
+
+    def _fit_any(self, X, weights, memory, in_passes, columns):
+        with memory_limit(memory):
+            wanted = Wanted.of(columns)
+            if not is_source(X, in_passes):
+                wanted.check_unused("X")
+                return self._fit(X, weights)
+            if weights is not None:
+                raise ValueError("`sample_weight` is of rows in memory; read X into an array first")
+            return self._fit_source(X, wanted, in_passes)
+
+    def _fit_source(self, X, wanted, in_passes):
+        spec, host = (self._method, self._settings()), self._host()
+        with in_words_of(CORE_NAME):
+            pool = _native.open_to_cluster(spec, open_source(X, "X", host), wanted, in_passes, host)
+            warn("X", pool.notes, stacklevel=5)
+            self._clustering, found = Clustering.fit_opened(spec, pool, self._seed(), host)
+        self._offset = found["offset"]
+        self.n_features_in_ = pool.cols
+        if pool.names:
+            self.feature_names_in_ = np.array(pool.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._take(found)
 
     def _fit(self, X, weights):
         # One row is one cluster, and too few for more.
@@ -102,13 +140,17 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         with in_words_of(CORE_NAME):
             rows, self._offset = centred(numbers, uses_origin=_native.uses_origin(spec))
             self._clustering, found = Clustering.fit(spec, rows, weights, self._seed(), self._host())
+        return self._take(found)
+
+    def _take(self, found):
+        """Stores what was found."""
         if found["distinct"] is not None:
             distinct, asked = found["distinct"]
             warnings.warn(
                 f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({asked}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         self.labels_ = found["labels"]
         self.cluster_centers_ = raised(found["centroids"], self._offset)
@@ -118,18 +160,28 @@ class Clusters(Runs, ClusterMixin, BaseEstimator):
         self.converged_ = found["converged"]
         return self
 
-    def predict(self, X: Rows) -> Labels:
+    def predict(self, X: Rows, **columns: Any) -> Labels:
         """The cluster of each row, which may be new.
 
         Parameters
         ----------
-        X : array-like or table, (n_samples, n_features)
+        X : array-like or table, (n_samples, n_features), or source of rows
+            A source, as in :meth:`fit`, is read a few rows at a time.
+        **columns
+            Which columns of a source are what, as in :meth:`fit`.
 
         Returns
         -------
         labels : ndarray of int32, (n_samples,)
         """
         check_is_fitted(self)
+        wanted = Wanted.of(columns)
+        if is_source(X):
+            host = self._host()
+            names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+            fitted = (names, None if self._offset is None else self._offset.tolist())
+            return self._clustering.assign_source(open_source(X, "X", host), wanted, fitted, host)
+        wanted.check_unused("X")
         rows = lowered(self._numbers(X, reset=False), self._offset)
         return self._clustering.assign(rows, self._host())
 
@@ -203,17 +255,28 @@ class KMeans(Clusters):
         self.threads = threads
         self.progress = progress
 
-    def fit(self, X: Rows, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        memory: str | int | None = None,
+        in_passes: bool = False,
+        **columns: Any,
+    ) -> Self:
         """Cluster the rows of X.
 
         Parameters
         ----------
-        X : array-like or table, (n_samples, n_features)
-            The rows. ``float32`` in C order is not copied.
+        X : array-like or table, (n_samples, n_features), or source of rows
+            The rows, as in :meth:`BalancedKMeans.fit`.
         y : ignored
         sample_weight : array-like, (n_samples,), or float, optional
             How much each row counts: weight 3 is three equal rows, weight 0 is none. Centres are
-            then weighted means and ``inertia_`` is the weighted sum.
+            then weighted means and ``inertia_`` is the weighted sum. Of rows in memory only.
+        memory, in_passes, **columns
+            As in :meth:`BalancedKMeans.fit`.
 
         Returns
         -------
@@ -225,8 +288,8 @@ class KMeans(Clusters):
         >>> bridged.KMeans(1).fit([[0.0], [1.0]], sample_weight=[3, 1]).cluster_centers_
         array([[0.25]], dtype=float32)
         """
-        if sample_weight is None:
-            return self._fit(X, None)
+        if sample_weight is None or is_source(X, in_passes):
+            return self._fit_any(X, sample_weight, memory, in_passes, columns)
         weights = np.asarray(sample_weight, dtype=np.float64)
         if weights.ndim == 0:
             weights = np.full(len(as_rows(X)), weights)
@@ -234,7 +297,7 @@ class KMeans(Clusters):
             raise ValueError(f"`sample_weight` must have one entry a row; got the shape {weights.shape}")
         if not weights.any():
             raise ValueError("all weights are zero; give the rows that count a weight above zero")
-        return self._fit(X, weights)
+        return self._fit_any(X, weights, memory, in_passes, columns)
 
 
 @_documented

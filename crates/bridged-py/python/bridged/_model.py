@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
 from ._align import align
-from ._arrays import as_known, centred, lowered, raised
+from ._arrays import as_known, as_pool, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of, to_json
+from ._batches import PredictionBatches
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
+from ._pairs import as_pairs
 from ._prediction import Neighbors, Prediction
 from ._search import PairSamples, task_of
+from ._sources import Opened, Wanted, is_source, memory_limit, open_source, warn
 from ._types import Floats, Pairs, Progress, Rows, Seed
 
 if TYPE_CHECKING:
@@ -163,26 +167,73 @@ class BridgedClustering(Runs, BaseEstimator):
         *,
         x_ids: Any = None,
         y_ids: Any = None,
+        memory: str | int | None = None,
+        in_passes: bool = False,
+        **columns: Any,
     ) -> Self:
         """Cluster both pools and let the pairs link them.
 
         Parameters
         ----------
-        X : array-like or table, (n_x, d_x), or PairSamples
+        X : array-like or table, (n_x, d_x), source of rows, or PairSamples
             The input pool. A table may hold an id column (``id`` or ``*_id``) and texts, which are
-            kept with the model. :class:`~bridged.PairSamples` hold all three arguments.
-        Y : array-like or table, (n_y, d_y)
-            The output pool; it may differ in size and in dimension.
-        pairs : sequence of (row of x, row of y), array (n, 2), or table of two id columns
+            kept with the model. A source need not fit into memory: a path, a folder or a pattern, or
+            a list of them; a ``pyarrow.dataset.Dataset`` or ``RecordBatchReader``; a Polars
+            ``LazyFrame``; a ``numpy.memmap``; an iterator of arrays, record batches or frames.
+            :class:`~bridged.PairSamples` hold all three arguments.
+        Y : array-like or table, (n_y, d_y), or source of rows
+            The output pool; it may differ in size, in dimension and in kind.
+        pairs : sequence of (row of x, row of y), array (n, 2), table of two id columns, or its path
             What is known. Ids are those of ``x_ids`` and ``y_ids``, else of the id columns, else
             of the index of a pandas frame, else row numbers.
         x_ids, y_ids : sequence, optional
-            What the rows are called; the pairs then name them so.
+            What the rows are called, if they are in memory; the pairs then name them so.
+        memory : str or int, optional
+            How much memory the process may take in all, as in ``"4GB"``: ``--memory`` of the command.
+            By default half of what is free. Sources that fit beside the work on them are read into
+            memory; others stay where they are and are read in passes. What can be read only once is
+            then kept in a temporary file.
+        in_passes : bool, default=False
+            Leave the rows where they are, even if they fit into memory.
+        **columns
+            Which columns of a source are what, in the words of the command: ``x_id``, ``x_vector``,
+            ``x_columns``, ``x_exclude``, the same for ``y``; ``missing`` ("refuse", "drop" or "mean");
+            ``sep`` and ``decimal`` of text files.
 
         Returns
         -------
         self
+
+        Notes
+        -----
+        A pool that is read in passes gives the model that the same rows in memory give, to the bit, by
+        k-means, mini-batch and balanced k-means. Of its rows the model keeps those of the pairs and
+        10,000 others: ``x_labels_`` and ``y_labels_`` are of these.
+
+        Examples
+        --------
+        >>> import numpy as np, os, tempfile
+        >>> from bridged import BridgedClustering
+        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 20, axis=0) + np.linspace(0, 1, 40)[:, None]
+        >>> Y = np.repeat([[90.0], [50.0]], 15, axis=0) + np.linspace(0, 1, 30)[:, None]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "x.npy")
+        ...     np.save(path, X)
+        ...     model = BridgedClustering(2).fit(path, iter([Y[:10], Y[10:]]), [(0, 20), (39, 1)], memory="4GB")
+        >>> model.predict([[0.1, 0.1]]).round(-1).tolist()
+        [[50.0]]
         """
+        with memory_limit(memory):
+            sources = [not isinstance(X, PairSamples) and is_source(rows, in_passes) for rows in (X, Y)]
+            wanted = Wanted.of_sides(columns)
+            for side, of_source, of_columns in zip("xy", sources, wanted):
+                if not of_source:
+                    of_columns.check_unused(side)
+            if any(sources):
+                return self._fit_sources((X, Y), pairs, (x_ids, y_ids), sources, wanted, in_passes)
+            return self._fit_arrays(X, Y, pairs, x_ids, y_ids)
+
+    def _fit_arrays(self, X, Y, pairs, x_ids, y_ids):
         x, y, known = task_of(X, Y, pairs, x_ids, y_ids, self)
         spec = self._spec()
         x_origin, y_origin = _native.sides_use_origin(spec)
@@ -192,6 +243,87 @@ class BridgedClustering(Runs, BaseEstimator):
         called = (x.called, y.called, offsets)
         return self._take(_native.Model.fit(spec, (x_rows, y_rows), known, called, self._seed(), self._host()))
 
+    def _fit_sources(self, pools, pairs, ids, sources, wanted, in_passes):
+        spec, host = self._spec(), self._host()
+        sides, arrays = [], []
+        for side, rows, of_source, of_columns, names in zip("xy", pools, sources, wanted, ids):
+            if rows is None:
+                raise ValueError("fit needs two pools, X and Y, and pairs of their rows")
+            if of_source and names is not None:
+                raise ValueError(
+                    f"`{side}_ids` names rows that are in memory; of a source, `{side}_id` says which column holds them"
+                )
+            pool = None if of_source else as_pool(rows, side, names, self)
+            arrays.append(pool)
+            source = open_source(rows, side, host) if of_source else None
+            sides.append((source, of_columns, (0, 0) if pool is None else pool.rows.shape))
+        opened = _native.open_pair(spec, tuple(sides), in_passes, host)
+        given, known = [], []
+        for side, pool, array, origin in zip("xy", opened, arrays, _native.sides_use_origin(spec)):
+            if array is None:
+                warn(side, pool.notes)
+                given.append(pool)
+                known.append(Opened(pool, host))
+            else:
+                rows, offset = centred(array.rows, uses_origin=origin)
+                given.append((rows, array.called, None if offset is None else offset.tolist()))
+                known.append(array)
+        by_id = any(names is not None for names in ids)
+        rows = as_pairs([] if pairs is None else pairs, *known, by_id=by_id)
+        return self._take(_native.Model.fit_opened(spec, tuple(given), rows, self._seed(), host))
+
+    def predict_batches(
+        self,
+        X: Rows,
+        *,
+        reverse: bool = False,
+        batch_size: int = 32_768,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+        **columns: Any,
+    ) -> PredictionBatches:
+        """Predict rows that need not fit into memory, a few at a time and in order.
+
+        Parameters
+        ----------
+        X : array-like, table, or source of rows
+            As in :meth:`fit`. What can be read only once is read once, and never kept.
+        reverse : bool, default=False
+            Predict x from rows of y.
+        batch_size : int, default=32768
+            The most rows of a batch.
+        min_confidence, unfamiliar : float or None, default=None
+            As in :meth:`predict`.
+        **columns
+            Which columns of a source are what: ``id``, ``vector``, ``columns``, ``exclude``, ``missing``,
+            ``sep``, ``decimal``.
+
+        Returns
+        -------
+        PredictionBatches
+            An iterator of :class:`~bridged.Prediction`, each with the ``ids`` of its rows. pyarrow, Polars
+            and DuckDB read it as an Arrow stream, with the columns that ``bridged predict`` writes.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, pyarrow.dataset as ds, tempfile
+        >>> from bridged import BridgedClustering
+        >>> X, Y = np.array([[0.0], [1], [9], [10]]), np.array([[5.0], [5], [7], [7]])
+        >>> model = BridgedClustering(2).fit(X, Y, [(0, 2), (3, 1)])
+        >>> [len(found) for found in model.predict_batches(iter([X, X[:2]]), batch_size=3)]
+        [3, 1, 2]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = pa.RecordBatchReader.from_stream(model.predict_batches(X))
+        ...     ds.write_dataset(found, folder, format="parquet")
+        ...     ds.dataset(folder).to_table(columns=["id", "status"]).to_pylist()[0]
+        {'id': '0', 'status': 'linked'}
+        """
+        check_is_fitted(self)
+        if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
+            raise ValueError(f"`batch_size` must be a whole number of 1 or more, got {batch_size!r}")
+        asked = tuple(None if value is None else float(value) for value in (min_confidence, unfamiliar))
+        return PredictionBatches(self, X, bool(reverse), int(batch_size), asked, Wanted.of(columns))
+
     @overload
     def predict(
         self,
@@ -200,19 +332,33 @@ class BridgedClustering(Runs, BaseEstimator):
         *,
         min_confidence: float | None = None,
         unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Floats: ...
     @overload
     def predict(
-        self, X: Rows, details: Literal[True], *, min_confidence: float | None = None, unfamiliar: float | None = None
+        self,
+        X: Rows,
+        details: Literal[True],
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Prediction: ...
     def predict(
-        self, X: Rows, details: bool = False, *, min_confidence: float | None = None, unfamiliar: float | None = None
+        self,
+        X: Rows,
+        details: bool = False,
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Floats | Prediction:
         """Predict y from rows of x.
 
         Parameters
         ----------
-        X : array-like or table, (n, d_x)
+        X : array-like or table, (n, d_x), or source of rows
+            A source, as in :meth:`fit`, is read into memory; :meth:`predict_batches` needs none.
         details : bool, default=False
             Whether to say why as well.
         min_confidence : float or None, default=None
@@ -221,6 +367,9 @@ class BridgedClustering(Runs, BaseEstimator):
         unfamiliar : float or None, default=None
             Call a row unfamiliar if at most this share of the pool's rows are as far from their
             clusters: 0.001 by default; 0 calls none so. See :attr:`Prediction.novelty`.
+        **columns
+            Which columns of a source are what: ``id``, ``vector``, ``columns``, ``exclude``, ``missing``,
+            ``sep``, ``decimal``.
 
         Returns
         -------
@@ -228,7 +377,7 @@ class BridgedClustering(Runs, BaseEstimator):
             ``float64`` where Y held numbers that ``float32`` does not tell apart; NaN where the model abstains
             (``min_confidence``, ``uncovered="abstain"``).
         """
-        return self._predict(X, False, details, min_confidence, unfamiliar)
+        return self._predict(X, False, details, min_confidence, unfamiliar, columns)
 
     @overload
     def predict_reverse(
@@ -238,16 +387,29 @@ class BridgedClustering(Runs, BaseEstimator):
         *,
         min_confidence: float | None = None,
         unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Floats: ...
     @overload
     def predict_reverse(
-        self, Y: Rows, details: Literal[True], *, min_confidence: float | None = None, unfamiliar: float | None = None
+        self,
+        Y: Rows,
+        details: Literal[True],
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Prediction: ...
     def predict_reverse(
-        self, Y: Rows, details: bool = False, *, min_confidence: float | None = None, unfamiliar: float | None = None
+        self,
+        Y: Rows,
+        details: bool = False,
+        *,
+        min_confidence: float | None = None,
+        unfamiliar: float | None = None,
+        **columns: Any,
     ) -> Floats | Prediction:
         """Predict x from rows of y; as :meth:`predict`."""
-        return self._predict(Y, True, details, min_confidence, unfamiliar)
+        return self._predict(Y, True, details, min_confidence, unfamiliar, columns)
 
     def predict_pool(self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
@@ -386,9 +548,22 @@ class BridgedClustering(Runs, BaseEstimator):
             return x, y, aligned
         return x[aligned.x], y[aligned.y], aligned
 
-    def _predict(self, rows, reverse, details, min_confidence, unfamiliar):
+    def _predict(self, rows, reverse, details, min_confidence, unfamiliar, columns):
         check_is_fitted(self)
-        return self._answer(self._known(rows, reverse), reverse, details, min_confidence, unfamiliar)
+        wanted = Wanted.of(columns)
+        if is_source(rows):
+            known = self._read(rows, reverse, wanted)
+        else:
+            wanted.check_unused("y" if reverse else "x")
+            known = self._known(rows, reverse)
+        return self._answer(known, reverse, details, min_confidence, unfamiliar)
+
+    def _read(self, rows, reverse, wanted):
+        """The rows of a source, all of them in memory and without their offset."""
+        side, host = "y" if reverse else "x", self._host()
+        opened = self._model.open(reverse, open_source(rows, side, host), wanted, host)
+        warn(side, opened.notes, stacklevel=5)
+        return opened.take()
 
     def _answer(self, rows, reverse, details, min_confidence, unfamiliar):
         least, level = (None if asked is None else float(asked) for asked in (min_confidence, unfamiliar))

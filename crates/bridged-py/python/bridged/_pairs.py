@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from . import _native
 from ._arrays import Pool, as_list, as_table, text_of
+from ._sources import Opened
 
 
-def as_pairs(pairs, x: Pool, y: Pool, *, by_id: bool) -> np.ndarray:
+def as_pairs(pairs, x: Pool | Opened, y: Pool | Opened, *, by_id: bool) -> np.ndarray:
     """Pairs as a ``uint32`` array of (row of x, row of y).
 
     Tuples and arrays are row numbers, unless ids were given with the pools (``by_id``). A table of
-    two columns, and a tuple of two sequences that are not numbers, are ids.
+    two columns, a file of such a table, and a tuple of two sequences that are not numbers, are ids.
     """
+    if isinstance(pairs, (str, os.PathLike)):
+        return _of_file(os.fspath(pairs), x, y)
     table = as_table(pairs)
     if table is not None:
         names = _two_columns(list(table))
@@ -39,12 +44,26 @@ def as_pairs(pairs, x: Pool, y: Pool, *, by_id: bool) -> np.ndarray:
             "pairs must be row numbers; to name rows by id, give x_ids and y_ids, or a table of two columns"
         )
     for column, (side, pool) in enumerate((("x", x), ("y", y))):
-        bad = np.flatnonzero((whole[:, column] < 0) | (whole[:, column] >= len(pool.rows)))
+        bad = np.flatnonzero((whole[:, column] < 0) | (whole[:, column] >= pool.count))
         if len(bad):
-            n = len(pool.rows)
+            n = pool.count
             at = whole[bad[0], column]
             raise ValueError(f"pair {bad[0]} names row {at} of {side}, which has {n} rows (0 to {n - 1})")
     return np.ascontiguousarray(whole, dtype=np.uint32)
+
+
+def _of_file(path: str, x: Pool | Opened, y: Pool | Opened) -> np.ndarray:
+    """The pairs of a table, as ``bridged fit --pairs`` reads it."""
+    header, rows = _native.read_pairs(path)
+    # A file without a header starts with a pair.
+    if x.find([header[0]])[0] is not None and y.find([header[1]])[0] is not None:
+        rows = [header, *rows]
+    if not rows:
+        raise ValueError(f"`{path}` has no pairs: at least one known pair is needed to link the pools")
+    found = _find([a for a, _ in rows], [b for _, b in rows], x, y)
+    # A pair that is named twice counts once.
+    _, first = np.unique(found, axis=0, return_index=True)
+    return np.ascontiguousarray(found[np.sort(first)])
 
 
 def _two_columns(names):
@@ -55,20 +74,15 @@ def _two_columns(names):
     return [names[place] for place in found]
 
 
-def _find(xs, ys, x: Pool, y: Pool) -> np.ndarray:
+def _find(xs, ys, x: Pool | Opened, y: Pool | Opened) -> np.ndarray:
     found = []
     for side, pool, values in (("x", x, xs), ("y", y, ys)):
-        known = pool.ids or [str(i) for i in range(len(pool.rows))]
-        row_of = {name: row for row, name in enumerate(known)}
-        rows = []
-        for pair, value in enumerate(values):
-            row = row_of.get(text_of(value))
+        rows = pool.find(values)
+        for pair, (row, value) in enumerate(zip(rows, values)):
             if row is None:
-                like = ", ".join(known[:3])
                 raise ValueError(
-                    f"pair {pair} names `{value}`, which is not an id of {side}: "
-                    f"it has {len(known)} rows with ids like {like}"
+                    f"pair {pair} names `{text_of(value)}`, which is not an id of {side}: "
+                    f"it has {pool.count} rows with ids like {', '.join(pool.like())}"
                 )
-            rows.append(row)
         found.append(rows)
     return np.array(found, dtype=np.uint32).T.copy()

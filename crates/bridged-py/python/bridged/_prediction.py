@@ -52,6 +52,8 @@ class Prediction:
         fitted on: its value is a guess, and its probability, its expected error and its radius are NaN.
     source : ndarray of str
         Where the answer comes from: link, nearest (linked cluster), mean (of the pool), abstain.
+    ids : list of str or None
+        What the rows are called, of :meth:`~bridged.BridgedClustering.predict_batches`.
     """
 
     value: np.ndarray
@@ -65,15 +67,16 @@ class Prediction:
     support: np.ndarray
     status: np.ndarray
     source: np.ndarray
+    ids: list[str] | None = None
     _lookup: Any = field(repr=False, compare=False, default=None)
     _ball: Any = field(repr=False, compare=False, default=None)
 
     @classmethod
-    def of(cls, found: dict, lookup, ball) -> Prediction:
+    def of(cls, found: dict, lookup, ball, ids=None) -> Prediction:
         """From what the native layer gives."""
         status = np.array(found.pop("statuses") or [""])[found.pop("status")]
         source = np.array(found.pop("sources"))[found.pop("source")]
-        return cls(**found, status=status, source=source, _lookup=lookup, _ball=ball)
+        return cls(**found, status=status, source=source, ids=ids, _lookup=lookup, _ball=ball)
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -138,4 +141,5 @@ class Prediction:
             "status",
             "source",
         )
-        return {name: getattr(self, name) for name in names}
+        ids = {} if self.ids is None else {"id": self.ids}
+        return {**ids, **{name: getattr(self, name) for name in names}}

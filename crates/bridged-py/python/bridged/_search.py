@@ -25,6 +25,7 @@ import numpy as np
 
 from ._arrays import Pool, as_pool
 from ._pairs import as_pairs
+from ._sources import is_source
 
 
 class PairSamples:
@@ -47,6 +48,11 @@ class PairSamples:
     """
 
     def __init__(self, X, Y, pairs, *, x_ids=None, y_ids=None):
+        for name, rows in (("X", X), ("Y", Y)):
+            if is_source(rows) and not hasattr(rows, "__arrow_c_stream__"):
+                raise ValueError(
+                    f"PairSamples divide rows that are in memory; read {name} into an array or a table first"
+                )
         x, y = as_pool(X, "x", x_ids), as_pool(Y, "y", y_ids)
         by_id = x_ids is not None or y_ids is not None
         self.x, self.y = x, y

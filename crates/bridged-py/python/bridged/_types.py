@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-#: Rows: an array, a table of pandas, Polars or Arrow, or anything with `__array__` or an Arrow stream.
+#: Rows: an array, a table of pandas, Polars or Arrow, anything with `__array__` or an Arrow stream; and what need not
+#: be in memory: paths, datasets, lazy frames, iterators of batches.
 Rows = Any
 #: Pairs: tuples, an array of two columns, or a table of two id columns.
 Pairs = Any
