@@ -139,6 +139,23 @@ fn the_files_have_the_same_bytes_however_the_rows_are_cut() {
     }
 }
 
+#[test]
+fn rows_that_break_off_end_the_work_and_leave_what_is_complete() {
+    let folder = folder(40_000);
+    let table = folder.text("many.csv").replace("x39000,x of group 0,", "x39000,x of group 0,inf");
+    folder.write("many.csv", table);
+    let error = ["`many.csv`", "x39000", "infinite"];
+    folder.fails(1, "predict m.bridged many.csv --in-passes -o out.csv", &error);
+    folder.fails(1, "predict m.bridged many.csv --in-passes -o out.parquet", &error);
+    let out = folder.run("predict m.bridged many.csv -o out --rows-per-file 1000");
+    assert_eq!(out.code, 1, "{}", out.stderr);
+    assert!(out.stderr.contains("x39000"), "{}", out.stderr);
+    let files = contents(&folder.path("out"));
+    assert!((1..40).contains(&files.len()), "{}", files.len());
+    let out = folder.run("predict m.bridged many.csv --in-passes -o -");
+    assert_eq!(out.code, 1, "{}", out.stderr);
+}
+
 /// Starts a command, and kills it as soon as a file is there.
 fn kill_at(folder: &Folder, arguments: &str, file: &Path) -> bool {
     let mut command = folder.command(arguments);
