@@ -210,8 +210,10 @@ pub fn stream(
 ) -> Result<()> {
     let (context, writes) = (cancel::Context::current(), AtomicBool::new(true));
     let (send, pieces) = mpsc::sync_channel(1);
+    let writes = &writes;
     let (produced, written) = thread::scope(|scope| {
-        let make = || {
+        // `send` goes with the thread: once it ends, however that is, nobody waits for another piece.
+        let make = move || {
             produce(&mut |columns| {
                 send.send(Piece::Columns(columns)).map_err(|_| {
                     writes.store(false, Ordering::Relaxed);

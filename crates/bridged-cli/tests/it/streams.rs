@@ -139,6 +139,33 @@ fn the_files_have_the_same_bytes_however_the_rows_are_cut() {
     }
 }
 
+#[test]
+fn rows_that_break_off_end_the_work_and_leave_what_is_complete() {
+    let folder = folder(3);
+    // Numbers of 32 bits are looked at when they are read.
+    let value = |i, c| if (i, c) == (39_000, 2) { f32::INFINITY } else { (i % 11 + c) as f32 };
+    let ids = (0..40_000).map(|i| Some(format!("x{i}"))).collect();
+    let columns = vec![
+        bridged_io::Column::new("id", bridged_io::ColumnData::Text(ids)),
+        bridged_io::Column::new(
+            "v",
+            bridged_io::ColumnData::Vector(bridged_math::Matrix::from_fn(40_000, 4, value)),
+        ),
+    ];
+    let table = bridged_io::Table::new("t", columns).expect("a table");
+    bridged_io::write(&folder.path("bad.parquet"), &table).expect("a file");
+    let error = ["`bad.parquet`", "x39000", "infinite"];
+    folder.fails(1, "predict m.bridged bad.parquet --in-passes -o out.csv", &error);
+    folder.fails(1, "predict m.bridged bad.parquet --in-passes -o out.parquet", &error);
+    let out = folder.run("predict m.bridged bad.parquet -o out --rows-per-file 1000");
+    assert_eq!(out.code, 1, "{}", out.stderr);
+    assert!(out.stderr.contains("x39000"), "{}", out.stderr);
+    let files = contents(&folder.path("out"));
+    assert!((1..40).contains(&files.len()), "{}", files.len());
+    let out = folder.run("predict m.bridged bad.parquet --in-passes -o -");
+    assert_eq!(out.code, 1, "{}", out.stderr);
+}
+
 /// Starts a command, and kills it as soon as a file is there.
 fn kill_at(folder: &Folder, arguments: &str, file: &Path) -> bool {
     let mut command = folder.command(arguments);
