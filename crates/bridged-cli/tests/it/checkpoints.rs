@@ -85,10 +85,10 @@ fn a_killed_clustering_goes_on_to_the_same_labels() {
 #[test]
 fn a_killed_fit_goes_on_with_the_side_that_it_was_at() {
     let folder = folder();
-    let fit = "fit --in-passes --x x.csv --y y.csv --pairs pairs.csv --cluster kmeans --members one --clusters 5";
+    let fit = "fit --in-passes --x x.csv --y y.csv --pairs pairs.csv --cluster kmeans --members one --clusters 5 --restarts 2 --max-iter 15";
     folder.ok(&format!("{fit} -o whole.bridged"));
     let states = folder.path("states");
-    for writes in [2, 20, 60] {
+    for writes in [2, 20, 40] {
         let fit = format!("{fit} --checkpoint states -o m.bridged");
         killed(&folder, &fit, &states, writes);
         let note = format!("{:?}", folder.json(&fit)["notes"]);
