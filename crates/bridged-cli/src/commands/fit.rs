@@ -119,7 +119,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let (model, notes, peak) = match &stored {
         Some((x, y)) => {
             let pairs = task.find_pairs((x, y), &stages)?;
-            let peak = peak::predict(&task.pools((x, y)), Then::Bridge)?;
+            let peak = peak::predict(&task.pools((x, y)), Then::Bridge(settings.members))?;
             let settings = task.identity((x, y), &pairs);
             let checkpoints =
                 args.checkpoint.begin(&args.output, settings, &[x, y], (talk, &stages))?;

@@ -61,8 +61,8 @@ pub struct KMeans {
     /// A run ends when Σ ‖shift of a centroid‖² falls to `tol` × the mean variance of the columns;
     /// 0 goes on until no row moves.
     pub tol: f64,
-    /// Runs from different starts, of which the best is kept. Where a pass takes long, the starts are compared
-    /// on a sample, and the best of them gets the one run over all rows; see [`KMeans::starts_on_sample`].
+    /// Runs from different starts, of which the best is kept. Where rows × columns × `k` is beyond 4 · 10⁹, starts
+    /// are compared on a sample, and the best of them gets the one run over all rows.
     pub restarts: u32,
     /// Euclidean, or cosine for spherical k-means.
     pub metric: Metric,
