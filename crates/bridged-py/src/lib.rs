@@ -12,6 +12,7 @@
 //! | [`pool`] | threads that survive a fork |
 //! | [`columns`] | which columns of a table are the id and the vector |
 //! | [`params`] | parameters from JSON, with the name of the one that is wrong |
+//! | [`passes`] | fits over the partitions of an engine such as Spark |
 //! | [`cluster`], [`model`], [`baseline`], [`metrics`] | the core's parts |
 
 mod arrays;
@@ -23,6 +24,7 @@ mod host;
 mod metrics;
 mod model;
 mod params;
+mod passes;
 mod pool;
 
 use pyo3::prelude::*;
@@ -44,5 +46,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<cluster::Clustering>()?;
     m.add_class::<model::Model>()?;
     m.add_class::<baseline::Baseline>()?;
+    passes::add(m)?;
     metrics::add(m)
 }
