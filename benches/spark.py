@@ -52,6 +52,9 @@ def main():
             "spark.executor.memory": asked.memory,
             "spark.executor.cores": "1",
             "spark.driver.memory": "2g",
+            "spark.sql.codegen.wholeStage": "true",
+            "spark.sql.adaptive.enabled": "true",
+            "spark.driver.extraJavaOptions": "",
             "spark.sql.files.minPartitionNum": str(asked.partitions),
         }
         with cluster(asked.workers, memory=asked.memory) as found, session(found.url, **settings) as spark:

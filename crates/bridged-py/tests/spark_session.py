@@ -25,6 +25,10 @@ def session(master, **settings):
             "spark.local.dir": folder,
             "spark.sql.warehouse.dir": folder,
             "spark.driver.memory": "512m",
+            # Little data: compiling plans takes longer than running them.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             **settings,
         }
         for key, value in given.items():

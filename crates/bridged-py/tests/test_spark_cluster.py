@@ -148,9 +148,7 @@ def cluster(workers, memory="640m"):
 
 
 def on(found, **settings):
-    return session(
-        found.url, **{"spark.executor.memory": "512m", "spark.executor.cores": "1", **FILES, **settings}
-    )
+    return session(found.url, **{"spark.executor.memory": "512m", "spark.executor.cores": "1", **FILES, **settings})
 
 
 @pytest.fixture(scope="module")

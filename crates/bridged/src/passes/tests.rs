@@ -387,3 +387,28 @@ fn a_model_of_partitions_is_a_model_file_like_any_other() {
     assert_eq!(again.x().row_in_pool(1), 4);
     assert_eq!(again.x().names().id(1), "r4");
 }
+
+/// Counts the bytes that partitions answer with.
+struct Counting<'a>(Local<'a>, Cell<usize>);
+
+impl Partitions for Counting<'_> {
+    fn run(&self, pass: &Pass) -> Result<Vec<Partial>, PassError> {
+        let partials = self.0.run(pass)?;
+        let bytes: usize = partials.iter().map(|p| p.to_bytes().len()).sum();
+        self.1.set(self.1.get().max(bytes));
+        Ok(partials)
+    }
+}
+
+#[test]
+fn what_the_driver_receives_does_not_grow_with_the_rows() {
+    let most = |n: usize| {
+        let x = blobs(n, 4, 8, 3.0, 2);
+        let rows = Counting(Local::new(x.view(), 4), Cell::new(0));
+        let spec = KMeansByPasses { max_iter: 3, ..spec(8, parallel()) };
+        fit(&spec, &rows, &View::default()).unwrap();
+        rows.1.get()
+    };
+    let (few, many) = (most(8_000), most(80_000));
+    assert!(many < few + few / 4, "{few} and {many} bytes");
+}

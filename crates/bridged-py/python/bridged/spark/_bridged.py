@@ -18,7 +18,6 @@ from pyspark.ml.param.shared import HasMaxIter, HasSeed, HasTol
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf
-from pyspark.sql.pandas.functions import ArrowUDFType
 
 from .. import _model, _native
 from .._base import in_words_of, to_json
@@ -181,7 +180,8 @@ class BridgedClustering(_BridgedParams, HasMaxIter, HasTol, HasSeed):
             columns = ["x_id", "y_id"] if named else list(pairs.columns)
         if len(columns) != 2 or not set(columns) <= set(pairs.columns):
             raise ValueError(
-                f"the pairs need two columns, ids of x and ids of y; `pairCols` says which of {', '.join(pairs.columns)}"
+                "the pairs need two columns, ids of x and ids of y; `pairCols` says which of "
+                + ", ".join(pairs.columns)
             )
         ids = [F.col(f"`{name}`").cast("string").alias(side) for name, side in zip(columns, ("a", "b"))]
         found = [(line.a, line.b) for line in pairs.select(*ids).limit(MOST_PAIRS + 1).collect()]
@@ -247,7 +247,13 @@ class _Side:
         self.rows.expect(8 * k * (self.look.columns() + 3))
         try:
             self.found = _native.SideByPasses(
-                spec, self.name, (self.look, self.held), seed, saved.read(), self.rows.run, saved if saved.folder else None
+                spec,
+                self.name,
+                (self.look, self.held),
+                seed,
+                saved.read(),
+                self.rows.run,
+                saved if saved.folder else None,
             )
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
@@ -278,7 +284,7 @@ class BridgedClusteringModel(Transformer, _BridgedParams):
             for column in columns:
                 yield labelled(column, lambda rows: _answered(model, rows, back, kind))
 
-        answer = arrow_udf(answer, ANSWER, ArrowUDFType.SCALAR_ITER)
+        answer = arrow_udf(answer, ANSWER)
         names = [part.split()[0] for part in ANSWER.split(", ")]
         taken = sorted(set(names) & set(dataset.columns))
         if taken:

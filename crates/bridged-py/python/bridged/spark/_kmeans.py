@@ -32,7 +32,6 @@ from pyspark.ml.util import (
 )
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import arrow_udf
-from pyspark.sql.pandas.functions import ArrowUDFType
 
 from .. import _native
 from .._partition import BadRow, vectors
@@ -313,7 +312,7 @@ class KMeansModel(Model, _KMeansParams, MLReadable["KMeansModel"], MLWritable):
             for column in columns:
                 yield labelled(column, lambda rows: pa.array(_native.nearest_centre(rows, centers, cosine, 1)))
 
-        label = arrow_udf(label, "int", ArrowUDFType.SCALAR_ITER)
+        label = arrow_udf(label, "int")
         return dataset.withColumn(self.getPredictionCol(), label(vector_column(dataset, self.getFeaturesCol())))
 
     def write(self) -> MLWriter:

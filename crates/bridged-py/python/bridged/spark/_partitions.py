@@ -237,5 +237,4 @@ def fetch(partitions: SparkPartitions, seed: int, share: float, ids: list[str]) 
     return frame.mapInArrow(FetchTask(seed, share, ids), schema).collect()
 
 
-
 __all__ = ["SparkPartitions", "fetch", "vector_column", "vectors"]
