@@ -19,7 +19,7 @@ use bridged::scale::Scaler;
 use bridged::settings::SideSpec;
 use bridged::{BridgedClustering, Names, RowsAt, Seed};
 use bridged_math::distance::nearest;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -89,6 +89,7 @@ fn drive<T: Send>(
     let mut failed = None;
     let (run, save) = (run.clone().unbind(), save.map(|save| save.clone().unbind()));
     py.detach(|| {
+        let asked = asked; // moved: a receiver cannot be shared
         pool.in_place_scope(|scope| {
             let slot = &mut result;
             scope.spawn(move |_| {
@@ -253,6 +254,14 @@ struct Spec {
     metric: Metric,
 }
 
+/// Where an earlier fit stood.
+fn state(text: &str) -> PyResult<KMeansState> {
+    serde_json::from_str(text).map_err(|e| {
+        let why = format!("the checkpoint cannot be read ({e}); remove it to start again");
+        PyValueError::new_err(why)
+    })
+}
+
 /// Clusters, and their centroids.
 type Found<'py> = (String, Bound<'py, PyArray2<f32>>);
 
@@ -274,14 +283,14 @@ pub fn kmeans_by_passes<'py>(
         ("random", None) => Start::Random,
         (_, None) => Start::Parallel { rounds },
     };
-    let resume = resume.map(read::<KMeansState>).transpose()?;
+    let resume = resume.map(state).transpose()?;
     let spec = KMeansByPasses { k, start, max_iter, tol, seed: Seed(seed) };
     let view = View { scaler: Scaler::None, metric };
     let found = drive(py, run, save, |rows| {
         spec.fit(rows, &look.look, &view, resume, &mut |state| rows.save(state))
     })?;
     let inertia = found.inertia();
-    let ByPasses { centroids, sizes, weights, costs, iterations, converged } = found;
+    let ByPasses { centroids, sizes, weights, costs, iterations, converged, .. } = found;
     let report = json!({
         "sizes": sizes,
         "weights": weights,
@@ -336,18 +345,17 @@ impl SideByPasses {
     fn new(
         py: Python<'_>,
         spec: &str,
-        side: &str,
+        (side, seed): (String, u64),
         pool: (PyRef<'_, Look>, PyRef<'_, Held>),
-        seed: u64,
         resume: Option<&str>,
         run: &Bound<'_, PyAny>,
         save: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let settings: BridgedClustering = read(spec)?;
         let side_spec: SideSpec = if side == "y" { settings.y } else { settings.x };
-        let resume = resume.map(read::<KMeansState>).transpose()?;
+        let resume = resume.map(state).transpose()?;
         let (look, held) = (&pool.0.look, &pool.1.held);
-        let seed = Seed(seed).child(side);
+        let seed = Seed(seed).child(&side);
         let found = drive(py, run, save, |rows| {
             let mut keep = |state: &KMeansState| rows.save(state);
             passes::cluster_side(&side_spec, rows, look, held, seed, resume, &mut keep)

@@ -77,9 +77,8 @@ class SideByPasses:
     def __init__(
         self,
         spec: str,
-        side: str,
+        side: tuple[str, int],
         pool: tuple[Look, Held],
-        seed: int,
         resume: str | None,
         run: _Run,
         save: Callable[[str], object] | None,

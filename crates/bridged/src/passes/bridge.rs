@@ -84,7 +84,7 @@ pub fn cluster_side(
         )));
     }
     let values = match scaler {
-        Scaler::None => clusters.centroids.clone(),
+        Scaler::None => clusters.means.clone(),
         _ => {
             let centroids = clusters.centroids.clone();
             let pass = Pass { view, work: Work::Assign { centroids, sums: Of::Data, farthest: 0 } };
@@ -148,7 +148,7 @@ impl Side {
         let sizes = clusters.sizes.iter().map(count);
         let clustering = Clustering {
             labels: rule.assign(scaled.view()),
-            centroids: clusters.centroids.clone(),
+            centroids: clusters.means.clone(),
             sizes: sizes.collect(),
             inertia: clusters.inertia(),
             iterations: clusters.iterations,

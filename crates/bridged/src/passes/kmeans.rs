@@ -86,6 +86,8 @@ pub struct KMeansState {
 pub struct ByPasses {
     /// The centroids, as distances see them.
     pub centroids: Matrix,
+    /// The means of the rows that are nearest to each.
+    pub means: Matrix,
     /// How many rows are nearest to each.
     pub sizes: Vec<u64>,
     /// The weights of these rows.
@@ -168,8 +170,9 @@ impl KMeansByPasses {
             sums = run.assign(&state.centroids)?;
         }
         let KMeansState { centroids, iterations, converged, .. } = state;
+        let means = sums.means(&centroids);
         let Sums { sizes, weights, costs, .. } = sums;
-        Ok(ByPasses { centroids, sizes, weights, costs, iterations, converged })
+        Ok(ByPasses { centroids, means, sizes, weights, costs, iterations, converged })
     }
 
     fn check(&self, look: &Look) -> Result<(), PassError> {
@@ -315,7 +318,10 @@ impl Run<'_> {
             }
             Start::Random => {
                 let seed = self.spec.seed.child("random").0;
-                let found = sample(self.rows, self.look, 2 * k, seed)?.matrix();
+                let mut found = sample(self.rows, self.look, SAMPLE.max(2 * k), seed)?;
+                // In the order of the draw, so that every row is as likely to be among the first.
+                found.keep_largest(found.len());
+                let found = found.matrix();
                 let seen = self.view.of(found.view()).into_owned();
                 let seen = Matrix::new(found.rows(), cols, seen).expect("one row for each");
                 let distinct = distinct(seen.view());
@@ -332,7 +338,8 @@ impl Run<'_> {
     fn parallel(&self, rounds: u32) -> Result<Matrix, PassError> {
         let k = self.spec.k;
         let some = self.sample()?;
-        let mut centres = some.view().select([0]);
+        let first = self.spec.seed.child("first").0 % some.rows() as u64;
+        let mut centres = some.view().select([first as usize]);
         // What the cost is of the centres at hand, by a guess and as the last draw measured it.
         let on_sample = |centres: &Matrix| cost(some.view(), centres);
         let scale = self.look.moments.weight / some.rows() as f64;

@@ -248,9 +248,8 @@ class _Side:
         try:
             self.found = _native.SideByPasses(
                 spec,
-                self.name,
+                (self.name, seed),
                 (self.look, self.held),
-                seed,
                 saved.read(),
                 self.rows.run,
                 saved if saved.folder else None,
