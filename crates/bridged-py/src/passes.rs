@@ -345,12 +345,13 @@ impl SideByPasses {
     fn new(
         py: Python<'_>,
         spec: &str,
-        (side, seed): (String, u64),
+        side: (String, u64),
         pool: (PyRef<'_, Look>, PyRef<'_, Held>),
         resume: Option<&str>,
         run: &Bound<'_, PyAny>,
         save: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let (side, seed) = side;
         let settings: BridgedClustering = read(spec)?;
         let side_spec: SideSpec = if side == "y" { settings.y } else { settings.x };
         let resume = resume.map(state).transpose()?;
