@@ -50,6 +50,15 @@ cargo test --locked --features bridged-cli/remote
 # The dev profile and the same target directory: little is compiled twice.
 CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
     --config-settings='build-args=--profile=dev --locked' '.[test]'
+# Spark in local mode, if it is here already; the slow tests fetch it.
+if "$slow" && ! "$environment/bin/python" -m pip install --quiet --disable-pip-version-check 'pyspark[connect]>=4.1,<5' 'pandas<3'; then
+    echo "pyspark cannot be installed: the tests on Spark are skipped" >&2
+fi
+if "$slow"; then
+    export BRIDGED_SPARK_CLUSTER=1
+elif ! "$environment/bin/python" -c 'import pyspark' 2>/dev/null; then
+    echo "pyspark is not installed in $environment: the tests on Spark are skipped" >&2
+fi
 BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest
 
 if "$slow"; then

@@ -15,6 +15,7 @@
 //! | [`pool`] | threads that survive a fork |
 //! | [`columns`] | which columns of a table are the id and the vector |
 //! | [`params`] | parameters from JSON, with the name of the one that is wrong |
+//! | [`passes`] | fits over the partitions of an engine such as Spark |
 //! | [`cluster`], [`model`], [`baseline`], [`metrics`] | the core's parts |
 
 mod answers;
@@ -30,6 +31,7 @@ mod metrics;
 mod model;
 mod open;
 mod params;
+mod passes;
 mod pool;
 mod source;
 
@@ -64,5 +66,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<cluster::Clustering>()?;
     m.add_class::<model::Model>()?;
     m.add_class::<baseline::Baseline>()?;
+    passes::add(m)?;
     metrics::add(m)
 }

@@ -336,6 +336,11 @@ impl Model {
 }
 
 impl Model {
+    /// A model that was fitted elsewhere.
+    pub fn of(model: BridgedModel) -> Self {
+        Self { model }
+    }
+
     fn side_named(&self, name: &str) -> &Side {
         if name == "y" { self.model.y() } else { self.model.x() }
     }

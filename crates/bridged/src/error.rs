@@ -22,6 +22,14 @@ pub enum Error {
         /// Its columns.
         cols: usize,
     },
+    /// A pool on many machines could not be clustered.
+    #[error("{side}: {source}")]
+    Passes {
+        /// `x`, `y`, or what else it is about.
+        side: &'static str,
+        /// Why.
+        source: crate::passes::PassError,
+    },
     /// NaN or infinity.
     #[error(
         "{side} holds NaN or infinity in row {row}, column {column}; remove or repair that row"

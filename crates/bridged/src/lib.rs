@@ -44,6 +44,7 @@
 //! | [`metrics`] | errors, agreement with classes, bridging accuracy |
 //! | [`files`] | output files: whole or not at all, never over an input |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
+//! | [`passes`] | fits over rows that lie on many machines |
 //! | [`synth`] | mixtures to try things on |
 //!
 //! Fitting, checking and predicting are methods: [`BridgedClustering::fit`] learns a
@@ -72,6 +73,7 @@ pub mod metrics;
 mod model;
 mod novelty;
 pub mod offset;
+pub mod passes;
 #[cfg(feature = "persist")]
 mod persist;
 mod predict;

@@ -17,6 +17,7 @@ _F64 = npt.NDArray[np.float64]
 _Offsets = tuple[list[float] | None, ...]
 _Method = tuple[str, str]
 _Wanted = tuple[str | None, str | None, list[str], list[str], str, str | None, str | None]
+_Run = Callable[[bytes], list[bytes]]
 
 __version__: str
 
@@ -47,6 +48,51 @@ def agreement(labels: _I32, classes: _I32) -> tuple[float, float, float, float]:
 def bridging(from_: tuple[_I32, _I32], to: tuple[_I32, _I32], links: _I32, /) -> str: ...
 def bleu(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float: ...
 def ece(probability: Sequence[float], came_true: Sequence[bool]) -> float | None: ...
+def merge_partials(partials: list[bytes]) -> bytes: ...
+def sampled(seed: int, share: float, part: int, first: int, rows: int) -> list[tuple[int, float]]: ...
+def nearest_centre(rows: _F32, centres: _F32, cosine: bool, threads: int) -> _I32: ...
+def kmeans_by_passes(
+    spec: str,
+    look: Look,
+    given: _F32 | None,
+    resume: str | None,
+    run: _Run,
+    save: Callable[[str], object] | None,
+) -> tuple[str, _F32]: ...
+def counted(spec: str, x: Held, y: Held) -> str: ...
+def bridge_by_passes(
+    spec: str,
+    x: tuple[SideByPasses, Held],
+    y: tuple[SideByPasses, Held],
+    pairs: list[tuple[int, int]],
+    seed: int,
+    host: _Host,
+) -> Model: ...
+
+class PassKernel:
+    def __init__(self, work: bytes, part: int, threads: int) -> None: ...
+    def add(self, rows: _F32, weights: npt.NDArray[np.float64] | None = None) -> tuple[int, str] | None: ...
+    def finish(self) -> bytes: ...
+
+class Look:
+    def __init__(self, run: _Run) -> None: ...
+    def rows(self) -> int: ...
+    def columns(self) -> int: ...
+    def number(self, part: int, row: int) -> int: ...
+
+class Held:
+    def __init__(self, rows: _F32, numbers: list[int], ids: list[str], id: str | None, place: str) -> None: ...
+
+class SideByPasses:
+    def __init__(
+        self,
+        spec: str,
+        side: tuple[str, int],
+        pool: tuple[Look, Held],
+        resume: str | None,
+        run: _Run,
+        save: Callable[[str], object] | None,
+    ) -> None: ...
 
 class Source:
     @staticmethod

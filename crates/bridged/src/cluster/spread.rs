@@ -49,7 +49,8 @@ impl Spread {
         mean: &[f32],
     ) -> Result<Self, RowsError> {
         let labels = &clustering.labels;
-        let inside = labels.iter().filter(|l| **l != NOISE).count();
+        // Of all rows; those at hand may be some of them.
+        let inside = clustering.sizes.iter().map(|&n| n as usize).sum::<usize>();
         let rows = spaced(labels.len());
         let rows: Vec<usize> = rows.filter(|&i| labels[i] != NOISE).collect();
         // Means were fitted to the rows: k of them are spent.

@@ -128,15 +128,30 @@ impl BridgedClustering {
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
-        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = pools.pairs.iter().unzip();
-        let apart = |rows: &[usize]| match self.pair_rows {
-            PairRows::Pooled => BTreeSet::new(),
-            PairRows::Apart => rows.iter().copied().collect(),
-        };
-        let (x_apart, y_apart) = (apart(&x_rows), apart(&y_rows));
+        let (x_apart, y_apart) = self.apart(pools);
         let x = Side::fit(&self.x, pools.x, &x_apart, ("x", seed), watch)?;
         let y = Side::fit(&self.y, pools.y, &y_apart, ("y", seed), watch)?;
+        self.link((x, y), pools, seed, watch)
+    }
 
+    /// The rows of both pools that only vote.
+    fn apart(&self, pools: Pools<'_>) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        match self.pair_rows {
+            PairRows::Pooled => Default::default(),
+            PairRows::Apart => pools.pairs.iter().unzip(),
+        }
+    }
+
+    /// The model of two sides that were clustered.
+    pub(crate) fn link(
+        &self,
+        (x, y): (Side, Side),
+        pools: Pools<'_>,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = pools.pairs.iter().unzip();
+        let (x_apart, y_apart) = self.apart(pools);
         let stage = Stage::begin(watch, "bridge", Some(1))?;
         let (kx, ky) = (x.k(), y.k());
         // Both directions are linked at the same time.

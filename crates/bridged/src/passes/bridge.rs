@@ -1,0 +1,226 @@
+//! A model of two pools that lie on many machines.
+//!
+//! Centroids, sizes, means and radii are those of all rows. What is measured on some rows anyway (how far rows
+//! spread, what is novel, how far apart clusters are, the further cuts of an ensemble, the links and their
+//! check) is measured on the rows that the driver holds: a sample of both pools and the rows of the pairs.
+//! The model is the same type as that of pools in files, and holds the same rows.
+
+use super::kmeans::{ByPasses, KMeansByPasses, KMeansState, Save, Start};
+use super::partial::Partial;
+use super::pass::{Of, Pass, View, Work};
+use super::{Look, Partitions, PassError};
+use crate::Error;
+use crate::cluster::{AssignRule, ClusterSpec, Clustering, Init, KMeans, Metric, Spread};
+use crate::kept::{Cached, KeptRows};
+use crate::model::BridgedModel;
+use crate::novelty::Novelty;
+use crate::offset::Offset;
+use crate::problem::{Pairs, Pools};
+use crate::rows_at::{Kept, RowsAt};
+use crate::scale::{Scale, Scaler};
+use crate::separation::{Failed, separation_of};
+use crate::settings::{BridgedClustering, Check, KeepRows, PairRows, SideSpec};
+use crate::side::{Names, Side};
+use bridged_math::{Matrix, Seed, Watch, cancel::cancellable};
+
+/// Rounds of k-means‖.
+const ROUNDS: u32 = 2;
+
+/// The rows of a pool that the driver holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldRows {
+    /// The rows, (m, d): a sample of the pool and all rows of the pairs.
+    pub rows: Matrix,
+    /// Their numbers among all rows, which ascend.
+    pub numbers: Vec<u64>,
+    /// What they are called.
+    pub names: Names,
+    /// What the pool is called.
+    pub at: RowsAt,
+}
+
+/// A side that was clustered by passes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideByPasses {
+    scaler: Scaler,
+    clusters: ByPasses,
+    /// The means of the clusters and of all rows, in the units of the data.
+    values: Matrix,
+    mean: Vec<f32>,
+    total: u64,
+}
+
+/// Clusters one side. Where its clustering stood before can be given, and is handed out.
+pub fn cluster_side(
+    spec: &SideSpec,
+    rows: &dyn Partitions,
+    look: &Look,
+    held: &HeldRows,
+    seed: Seed,
+    resume: Option<KMeansState>,
+    save: &mut Save<'_>,
+) -> Result<SideByPasses, PassError> {
+    let kmeans = supported(spec)?;
+    kmeans.check().map_err(|e| PassError::BadParameter(e.to_string()))?;
+    let scaler = scaler(spec.scale, look, held)?;
+    let view = View { scaler: scaler.clone(), metric: kmeans.metric };
+    let start = match &kmeans.init {
+        Init::PlusPlus => Start::Parallel { rounds: ROUNDS },
+        Init::Random => Start::Random,
+        Init::Given(given) => Start::Given(given.clone()),
+    };
+    let KMeans { k, max_iter, tol, .. } = *kmeans;
+    let by_passes = KMeansByPasses { k, start, max_iter, tol, seed };
+    let clusters = by_passes.fit(rows, look, &view, resume, save)?;
+    if let Some(j) = clusters.sizes.iter().position(|&size| size == 0) {
+        return Err(PassError::BadParameter(format!(
+            "cluster {j} of {k} has no rows: the rows have fewer groups that differ; choose a smaller k"
+        )));
+    }
+    if clusters.sizes.iter().any(|&size| u32::try_from(size).is_err()) {
+        let most = u32::MAX;
+        return Err(PassError::BadParameter(format!(
+            "a cluster has more than {most} rows, which is the most that a model counts; choose a larger k"
+        )));
+    }
+    let values = match scaler {
+        Scaler::None => clusters.means.clone(),
+        _ => {
+            let centroids = clusters.centroids.clone();
+            let pass = Pass { view, work: Work::Assign { centroids, sums: Of::Data, farthest: 0 } };
+            match Partial::merged(rows.run(&pass)?)? {
+                Partial::Sums(sums) => {
+                    look.check(sums.count())?;
+                    sums.means(&Matrix::zeros(k, held.rows.cols()))
+                }
+                _ => return Err(PassError::OtherVersion),
+            }
+        }
+    };
+    let mean = look.moments.mean.iter().map(|&v| v as f32).collect();
+    Ok(SideByPasses { scaler, clusters, values, mean, total: look.moments.rows() })
+}
+
+/// The clustering of a side, if passes over partitions can make it.
+fn supported(spec: &SideSpec) -> Result<&KMeans, PassError> {
+    let refuse = |why: String| Err(PassError::BadParameter(why));
+    match &spec.cluster {
+        ClusterSpec::KMeans(kmeans) if kmeans.metric == Metric::Cosine => refuse(
+            "on a cluster, angles are compared by `scale=\"l2\"` in place of the metric \"cosine\""
+                .into(),
+        ),
+        ClusterSpec::KMeans(kmeans) => Ok(kmeans),
+        other => refuse(format!(
+            "on a cluster, sides are clustered by \"kmeans\", not by \"{}\"",
+            other.name()
+        )),
+    }
+}
+
+/// Scaling as for rows in memory; principal components are those of the rows that are held.
+fn scaler(scale: Scale, look: &Look, held: &HeldRows) -> Result<Scaler, PassError> {
+    if scale == Scale::Standardize {
+        let moments = &look.moments;
+        let weight = moments.weight.max(f64::MIN_POSITIVE);
+        let factor = moments.scatter.iter().zip(&moments.mean).map(|(s, m)| {
+            let deviation = (s / weight).sqrt();
+            let is_constant = deviation <= 1e-6 * m.abs() || deviation < 1e-30;
+            if is_constant { 0.0 } else { (1.0 / deviation) as f32 }
+        });
+        let factor = factor.collect();
+        return Ok(Scaler::Affine {
+            shift: moments.mean.iter().map(|&v| v as f32).collect(),
+            factor,
+        });
+    }
+    let fitted = scale.fit(held.rows.view(), "the rows");
+    fitted.map_err(|e| PassError::BadParameter(e.to_string()))
+}
+
+impl Side {
+    /// A side of which all rows were clustered and some are here.
+    fn by_passes(found: SideByPasses, held: &HeldRows) -> Result<Self, Error> {
+        let SideByPasses { scaler, clusters, values, mean, total } = found;
+        let scaled = scaler.apply(held.rows.view());
+        let rule =
+            AssignRule::Nearest { centres: clusters.centroids.clone(), metric: Metric::Euclidean };
+        let count = |&size: &u64| u32::try_from(size).expect("checked when it was clustered");
+        let sizes = clusters.sizes.iter().map(count);
+        let clustering = Clustering {
+            labels: rule.assign(scaled.view()),
+            centroids: clusters.means.clone(),
+            sizes: sizes.collect(),
+            inertia: clusters.inertia(),
+            iterations: clusters.iterations,
+            converged: clusters.converged,
+            rule,
+        };
+        let rows = scaled.view();
+        let separation = separation_of(&rows, &clustering.labels, clustering.centroids.view());
+        let separation = separation.map_err(|failed| match failed {
+            Failed::Metric(error) => Error::from(error),
+            Failed::Rows(error) => Error::Rows(error),
+        })?;
+        let of_all = |(cost, &size): (&f64, &u64)| (cost / size.max(1) as f64).sqrt();
+        let spread = Spread::measure(&rows, &clustering, &held.rows.view(), &values, &mean)?;
+        let novelty = Novelty::measure(&rows, &clustering)?;
+        Ok(Self {
+            radii: clusters.costs.iter().zip(&clusters.sizes).map(of_all).collect(),
+            separation,
+            spread,
+            novelty,
+            mean,
+            rows: None,
+            kept: Some(Kept { total, rows: held.numbers.clone(), at: held.at.clone() }),
+            names: held.names.clone(),
+            offset: Offset::default(),
+            index: Cached::default(),
+            label_column: Cached::default(),
+            scaler: scaler.clone(),
+            clustering,
+            values,
+        })
+    }
+}
+
+impl BridgedClustering {
+    /// The method with a number of clusters where none was said, for pools of which these rows are held.
+    pub fn counted_for(&self, x: &HeldRows, y: &HeldRows) -> Result<Self, Error> {
+        self.check()?;
+        Ok(self.counted(&x.rows.view(), &y.rows.view())?)
+    }
+
+    /// Links two sides that were clustered by passes. Pairs are places among the rows that are held.
+    pub fn fit_by_passes(
+        &self,
+        x: (SideByPasses, HeldRows),
+        y: (SideByPasses, HeldRows),
+        pairs: &[(u32, u32)],
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Result<BridgedModel, Error> {
+        self.check()?;
+        if self.pair_rows == PairRows::Apart {
+            let why =
+                "on a cluster, the rows of pairs are clustered with the pools: leave `pair_rows`";
+            let source = PassError::BadParameter(why.into());
+            return Err(Error::Passes { side: "pairs", source });
+        }
+        for (side, held) in [("x", &x.1), ("y", &y.1)] {
+            held.names.check(side, held.rows.rows())?;
+        }
+        let ((x_found, x_held), (y_found, y_held)) = (x, y);
+        let keeps = self.keep_rows == KeepRows::Yes;
+        let mut model = cancellable(watch, || {
+            let (x_rows, y_rows) = (x_held.rows.view(), y_held.rows.view());
+            let pools = Pools { x: &x_rows, y: &y_rows, pairs: Pairs::new(pairs) };
+            pools.check()?;
+            let x = Side::by_passes(x_found, &x_held)?;
+            let y = Side::by_passes(y_found, &y_held)?;
+            self.link((x, y), pools, seed, watch)
+        })??;
+        model.x.rows = keeps.then(|| KeptRows::new(x_held.rows));
+        model.y.rows = keeps.then(|| KeptRows::new(y_held.rows));
+        Ok(model)
+    }
+}
