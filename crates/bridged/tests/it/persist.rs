@@ -464,8 +464,9 @@ fn a_model_of_version_2_predicts_as_it_did() {
     for (why, (cluster, linked, probability, error, radius)) in forward.explanations().zip(whys) {
         assert_eq!((why.cluster, why.linked), (Some(cluster), Some(linked)));
         assert_close(why.probability.unwrap(), probability, 1e-9, "probability");
-        assert_close(why.expected_error, error, 1e-9, "expected error");
-        assert_close(why.radius.unwrap(), radius, 1e-9, "radius");
+        // It was found with differences of means that were rounded to 32 bits.
+        assert_close(why.expected_error, error, 1e-7, "expected error");
+        assert_close(why.radius.unwrap(), radius, 1e-7, "radius");
     }
     let reverse = model.predict(Direction::Reverse, y.view()).unwrap();
     let expected = [[5.5995746, 0.54972345], [0.40061894, 5.400591], [0.51182115, 0.7506149]];
