@@ -327,7 +327,7 @@ impl Held {
             ));
         }
         let names = Names { ids, id, ..Names::default() };
-        let at = RowsAt { names: vec![place], parts: Vec::new() };
+        let at = RowsAt { names: vec![place], ..RowsAt::default() };
         Ok(Self { held: HeldRows { rows, numbers, names, at } })
     }
 }
