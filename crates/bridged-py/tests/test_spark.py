@@ -56,7 +56,7 @@ def test_arrays_and_vectors_of_any_type_give_the_same(spark, frame, rows):
     vectors = frame.select("id", array_to_vector("features").alias("features"))
     model = KMeans(k=5, seed=1).fit(vectors)
     assert np.array_equal(model.clusterCenters(), expected)
-    labels = [line.prediction for line in model.transform(vectors).orderBy("id").collect()]
+    labels = [line.prediction for line in model.transform(vectors).orderBy(F.col("id").cast("int")).collect()]
     distances = ((rows[:, None] - np.array(expected)[None]) ** 2).sum(axis=2)
     assert labels == distances.argmin(axis=1).tolist()
     assert model.predict(Vectors.dense(rows[7].tolist())) == labels[7]
