@@ -31,7 +31,7 @@ pub fn columns(prediction: &Prediction, with_radius: bool) -> Vec<Column> {
     }
     columns.push(number("weight", &|w| w.weight()));
     // Rows with the same answer have the same links, at the same place.
-    let place = |w: &Explanation<'_>| (w.links.len() > 1).then(|| w.links.as_ptr());
+    let place = |w: &Explanation<'_>| (w.links.len() > 1).then_some(w.links.as_ptr());
     columns.push(words("links", &why, place, |w| {
         let seen = w.links.iter().filter(|t| t.weight >= SHARE);
         let shares: Vec<String> = seen.map(|t| format!("{}:{:.3}", t.cluster, t.weight)).collect();

@@ -132,7 +132,9 @@ mod tests {
         for cut in 0..bytes.len() {
             let read = || -> Result<(), PassError> {
                 let (_, mut reader) = Reader::new(&bytes[..cut])?;
-                (reader.f64s()?, reader.f32s()?, reader.u64s()?);
+                reader.f64s()?;
+                reader.f32s()?;
+                reader.u64s()?;
                 reader.end()
             };
             assert_eq!(read(), Err(PassError::CutOff), "{cut} bytes");
