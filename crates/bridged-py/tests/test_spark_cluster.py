@@ -47,12 +47,12 @@ def free_port():
         return found.getsockname()[1]
 
 
-def started(*arguments, folder):
+def started(*arguments, folder, memory="256m"):
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(HOME),
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": memory,
         "SPARK_LOCAL_DIRS": str(folder),
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -250,7 +250,6 @@ def test_a_session_of_spark_connect_gives_the_same_centers(data, on_two, tmp_pat
             "spark.ui.enabled": "false",
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
-            "spark.driver.memory": "512m",
             **FILES,
         }
         options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
@@ -260,6 +259,7 @@ def test_a_session_of_spark_connect_gives_the_same_centers(data, on_two, tmp_pat
             *options,
             "spark-internal",
             folder=found.folder,
+            memory="640m",  # a server of sessions is a daemon and a driver in one
         )
         try:
 
