@@ -12,7 +12,7 @@ use crate::printer::{self, count, plural};
 use crate::progress::{Kept, was_stopped};
 use crate::table_out::{TableOut, is_standard};
 use anyhow::{Context, Result, anyhow, bail};
-use bridged::files::FileLock;
+use bridged::files::{FileLock, Kind};
 use bridged_io::{Column, Format, Journal, Parts, StoredRows, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -32,6 +32,26 @@ pub struct PartsFlags {
     /// Write a folder of files of so many rows each; the same command goes on where it was stopped
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rows_per_file: Option<u64>,
+}
+
+impl PartsFlags {
+    /// Refuses an output that may not be written, a file of that kind or a folder of files, and tells its format.
+    pub fn check_output(
+        self,
+        (out, output): (&TableOut, &Path),
+        kind: Kind,
+        (rows, inputs): (&[PathBuf], &[PathBuf]),
+        force: bool,
+    ) -> Result<&'static Format> {
+        if self.rows_per_file.is_some() {
+            check(output, rows)?;
+            return out.format_of_parts();
+        }
+        let format = out.format_of(output)?;
+        outputs::table(output, kind, inputs, force)?;
+        outputs::not_among_rows(output, rows)?;
+        Ok(format)
+    }
 }
 
 /// What a folder of files says of itself.
@@ -73,7 +93,7 @@ pub struct PartsOut {
 }
 
 /// Refuses an output that cannot be a folder of files of these rows, before any work is done.
-pub fn check(folder: &Path, rows: &[PathBuf]) -> Result<()> {
+fn check(folder: &Path, rows: &[PathBuf]) -> Result<()> {
     if is_standard(folder) {
         return Err(usage("--rows-per-file writes a folder; name one with -o"));
     }

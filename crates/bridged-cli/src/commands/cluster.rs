@@ -94,18 +94,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let spec = args.spec()?;
     let inputs = pools::inputs(&[&args.rows], &[]);
     let rows_per_file = args.parts.rows_per_file;
-    let format = match rows_per_file {
-        Some(_) => {
-            parts_out::check(&args.output, &args.rows)?;
-            args.out.format_of_parts()?
-        }
-        None => {
-            let format = args.out.format_of(&args.output)?;
-            outputs::table(&args.output, outputs::LABELS, &inputs, args.force)?;
-            outputs::not_among_rows(&args.output, &args.rows)?;
-            format
-        }
-    };
+    let output = (&args.out, args.output.as_path());
+    let format =
+        args.parts.check_output(output, outputs::LABELS, (&args.rows, &inputs), args.force)?;
     args.out.check_json(&args.output, args.json)?;
     let source = pools::find(&args.rows)?;
     let stages = talk.watch();
