@@ -41,7 +41,16 @@ pub const INSPECT: &str = "\
 Examples:
   bridged inspect emoji.bridged
   bridged inspect emoji.bridged --show-x glyph --show-y name
-  bridged inspect emoji.bridged -o links.csv";
+  bridged inspect emoji.bridged -o links.csv
+  bridged inspect emoji.bridged --history
+  bridged inspect emoji.bridged --card > emoji.md";
+
+/// `bridged update`.
+pub const UPDATE: &str = "\
+Examples:
+  bridged update emoji.bridged --pairs more-pairs.csv -o emoji-2.bridged
+  bridged update emoji.bridged --x unseen-pictures.parquet --y unseen-names.parquet -o emoji-3.bridged
+  bridged update emoji.bridged --forget-x ids.txt --in-place";
 
 /// `bridged evaluate`.
 pub const EVALUATE: &str = "\

@@ -9,6 +9,7 @@ mod commands;
 mod examples;
 mod explained;
 mod failure;
+mod history;
 mod links_table;
 mod options;
 mod outputs;
@@ -61,6 +62,9 @@ enum Command {
     /// Show the bridge of a model as a table
     #[command(after_help = examples::INSPECT)]
     Inspect(commands::inspect::Args),
+    /// Add pairs and rows to a model, or take rows out
+    #[command(after_help = examples::UPDATE)]
+    Update(commands::update::Args),
     /// Score a model on rows whose partners are known
     #[command(after_help = examples::EVALUATE)]
     Evaluate(commands::evaluate::Args),
@@ -134,6 +138,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Fit(args) => commands::fit::run(&args, &talk),
         Command::Predict(args) => commands::predict::run(&args, &talk),
         Command::Inspect(args) => commands::inspect::run(&args, &talk),
+        Command::Update(args) => commands::update::run(&args, &talk),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
         #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),

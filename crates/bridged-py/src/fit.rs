@@ -105,6 +105,17 @@ fn plain(pool: Pool, nameless: bool) -> bridged::Pool {
     pool
 }
 
+/// A pool that is in memory, as the core takes it.
+pub fn pool(given: &Given<'_>) -> PyResult<bridged::Pool> {
+    match Side::of(given)? {
+        Side::Held(pool) => Ok(pool),
+        Side::Array(rows, names, offset) => {
+            Ok(bridged::Pool { rows: rows.to_matrix(), names, offset })
+        }
+        Side::Stored(..) => Err(PyValueError::new_err("the rows are not in memory")),
+    }
+}
+
 /// Clusters the pools and links them.
 pub fn fit(
     py: Python<'_>,

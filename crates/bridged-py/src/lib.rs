@@ -10,6 +10,7 @@
 //! | [`arrays`] | borrowed rows in, owned arrays out |
 //! | [`arrow`] | Arrow data across the border, by the PyCapsule interface |
 //! | [`source`], [`open`], [`fit`] | rows of files and of other libraries: what they are, what is decided of them, a fit of them |
+//! | [`update`] | more pairs, new rows and rows to forget |
 //! | [`answers`] | predictions of rows that are read a few at a time |
 //! | [`host`] | runs work without the GIL, with progress, and so that Ctrl-C stops it |
 //! | [`pool`] | threads that survive a fork |
@@ -34,6 +35,7 @@ mod params;
 mod passes;
 mod pool;
 mod source;
+mod update;
 
 use pyo3::prelude::*;
 
@@ -65,6 +67,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<source::Spool>()?;
     m.add_class::<cluster::Clustering>()?;
     m.add_class::<model::Model>()?;
+    m.add_function(wrap_pyfunction!(update::change, m)?)?;
+    m.add_function(wrap_pyfunction!(update::update, m)?)?;
+    m.add_class::<update::ChangedPool>()?;
     m.add_class::<baseline::Baseline>()?;
     passes::add(m)?;
     metrics::add(m)

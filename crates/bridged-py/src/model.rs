@@ -9,6 +9,7 @@ use crate::open::{OpenPool, State, Wanted, open_all_at_once};
 use crate::params::{read, write};
 use crate::source;
 use bridged::Seed;
+use bridged::history::{Event, FileRead, date, source_date};
 use bridged::offset::Offset;
 use bridged::{
     Ask, BridgedClustering, BridgedModel, Direction, Explanation, LinkRow, Names, Prediction,
@@ -79,11 +80,18 @@ impl Model {
         spec: &str,
         pools: (Given<'_>, Given<'_>),
         known: PairRows<'_>,
+        files: &str,
         seed: u64,
         host: Host,
     ) -> PyResult<Self> {
         let (spec, known) = (read(spec)?, pairs(&known)?);
-        Ok(Self { model: fit::fit(py, &spec, &pools, &known, Seed(seed), &host)? })
+        let model = fit::fit(py, &spec, &pools, &known, Seed(seed), &host)?;
+        let files: Vec<FileRead> = read(files)?;
+        if files.is_empty() {
+            return Ok(Self { model });
+        }
+        let event = model.fit_event(env!("CARGO_PKG_VERSION"), files);
+        Ok(Self { model: model.with_event(event).dated(source_date()) })
     }
 
     /// Opens rows to predict from, all in memory.
@@ -260,6 +268,26 @@ impl Model {
         self.model.describe().to_string()
     }
 
+    /// What was done to it, as JSON; every event has its time as a date, if it is known.
+    fn history(&self) -> PyResult<String> {
+        let event = |event: &Event| {
+            let mut said = json!(event);
+            said["when"] = json!(event.when.map(date));
+            said
+        };
+        write(&self.model.history().iter().map(event).collect::<Vec<_>>())
+    }
+
+    /// The same model, whose last event happened then if nothing is known of it.
+    fn dated(&self, when: Option<u64>) -> Self {
+        Self { model: self.model.clone().dated(when) }
+    }
+
+    /// What `bridged inspect --card` prints.
+    fn card(&self, name: &str) -> PyResult<String> {
+        Ok(self.model.card(name).map_err(Failure::from)?)
+    }
+
     /// The labels of a pool and the mean of each cluster in the units of the data.
     fn side<'py>(
         &self,
@@ -339,6 +367,10 @@ impl Model {
     /// A model that was fitted elsewhere.
     pub fn of(model: BridgedModel) -> Self {
         Self { model }
+    }
+
+    pub fn model(&self) -> &BridgedModel {
+        &self.model
     }
 
     fn side_named(&self, name: &str) -> &Side {

@@ -3,6 +3,7 @@
 use crate::arrow::for_each_batch;
 use crate::errors::Failure;
 use crate::host::Host;
+use crate::params::write;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bridged_io::{
@@ -51,6 +52,11 @@ impl Source {
     fn files(py: Python<'_>, names: Vec<PathBuf>, host: Host) -> PyResult<Self> {
         let source = host.run(py, |_| bridged_io::Source::find(&names))?;
         Ok(Self { source, nameless: false, raised: Raised::default() })
+    }
+
+    /// Its files for the history of a model, as JSON; `role` is what they hold.
+    fn files_read(&self, py: Python<'_>, role: &str, host: Host) -> PyResult<String> {
+        write(&host.run(py, |_| self.source.files_read(role))?)
     }
 
     /// What `open(columns)` iterates over: batches with these columns, or with all; the first batch, and how many rows

@@ -211,6 +211,60 @@ pub enum Error {
         /// `x` or `y`.
         side: &'static str,
     },
+    /// A model whose clusterings did not see the rows of the pairs: new pairs would have to be taken out of them.
+    #[error(
+        "this model was fitted with the rows of its pairs apart from the pools, so that other pairs need another fit; \
+         fit again with all pairs"
+    )]
+    PairsApart,
+    /// Rows that come or go where a model holds only some.
+    #[error(
+        "this model holds {held} of the {total} rows of {side}, whose others are in their files; rows cannot come or go \
+         without all of them: fit again from the files (pairs can be added)"
+    )]
+    RowsStayInFiles {
+        /// `x` or `y`.
+        side: &'static str,
+        /// Rows that the model holds.
+        held: usize,
+        /// Rows of the pool.
+        total: usize,
+    },
+    /// Rows that come or go where a clustering cannot go on.
+    #[error(
+        "{side} was clustered by {method}, which cannot go on from the clusters that it found; fit again with all rows, \
+         or use k-means, balanced or mini-batch k-means"
+    )]
+    RowsAreFixed {
+        /// `x` or `y`.
+        side: &'static str,
+        /// The clustering.
+        method: &'static str,
+    },
+    /// A new row with the id of another.
+    #[error(
+        "{side} has a row `{id}` already; give new rows ids of their own, or forget that row to replace it"
+    )]
+    IdAgain {
+        /// `x` or `y`.
+        side: &'static str,
+        /// The id.
+        id: String,
+    },
+    /// New rows without ids for a pool whose rows have some.
+    #[error("the rows of {side} have ids, but the new ones have none; give new rows ids")]
+    NewRowsWithoutIds {
+        /// `x` or `y`.
+        side: &'static str,
+    },
+    /// New rows that are counted from elsewhere.
+    #[error(
+        "the new rows of {side} are not counted from where the model counts its columns; read them as rows of this model"
+    )]
+    OtherOffset {
+        /// `x` or `y`.
+        side: &'static str,
+    },
     /// Rows that could not be read.
     #[error(transparent)]
     Rows(#[from] RowsError),

@@ -45,6 +45,8 @@
 //! | [`files`] | output files: whole or not at all, never over an input |
 //! | [`separation`] | Δ, σ and the bound of the paper's theory |
 //! | [`passes`] | fits over rows that lie on many machines |
+//! | [`update`] | more pairs, new rows, rows to forget |
+//! | [`history`] | what was done to a model |
 //! | [`synth`] | mixtures to try things on |
 //!
 //! Fitting, checking and predicting are methods: [`BridgedClustering::fit`] learns a
@@ -54,6 +56,7 @@
 
 pub mod align;
 pub mod bridge;
+mod card;
 mod check;
 #[cfg(feature = "persist")]
 pub mod checkpoint;
@@ -66,6 +69,7 @@ mod evaluate;
 #[cfg(feature = "persist")]
 pub mod files;
 mod fit;
+pub mod history;
 mod kept;
 mod label_column;
 mod method;
@@ -85,6 +89,7 @@ pub mod separation;
 pub mod settings;
 mod side;
 pub mod synth;
+pub mod update;
 
 pub use bridged_math::memory;
 pub use bridged_math::seed::Rng;

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::bridge::Votes;
 use crate::ensemble::{Ensemble, Ranker};
+use crate::history::Event;
 use crate::kept::Cached;
 use crate::offset::Offset;
 use crate::predict::Regressor;
@@ -62,6 +63,7 @@ pub struct BridgedModel {
     pub(crate) reverse: Regressor,
     pub(crate) ensemble: Option<Ensemble>,
     pub(crate) rankers: [Cached<Ranker>; 2],
+    pub(crate) history: Vec<Event>,
 }
 
 impl BridgedModel {
@@ -93,6 +95,23 @@ impl BridgedModel {
             (None, true) => crate::OFFSET_VERSION,
             (None, false) => crate::MODEL_VERSION,
         }
+    }
+
+    /// What was done to it, from the fit on; empty if nobody wrote it down.
+    pub fn history(&self) -> &[Event] {
+        &self.history
+    }
+
+    /// The same model after something that was done to it.
+    pub fn with_event(mut self, event: Event) -> Self {
+        self.history.push(event);
+        self
+    }
+
+    /// The same model without what was written down of its making.
+    pub fn without_history(mut self) -> Self {
+        self.history.clear();
+        self
     }
 
     /// The seed that it was fitted with.

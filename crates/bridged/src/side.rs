@@ -25,6 +25,8 @@ pub struct Side {
     pub(crate) separation: Separation,
     pub(crate) spread: Spread,
     pub(crate) novelty: Option<Novelty>,
+    /// How many rows each centroid stands for, where older rows count less than newer ones.
+    pub(crate) mass: Option<Vec<f64>>,
     pub(crate) rows: Option<KeptRows>,
     /// Of which rows labels, names and rows are, if not of all.
     pub(crate) kept: Option<Kept>,

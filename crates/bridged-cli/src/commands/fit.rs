@@ -2,6 +2,7 @@
 
 use crate::bridge_view::{self, Show};
 use crate::checkpoints::{CheckpointFlags, optimality};
+use crate::history;
 use crate::outputs;
 use crate::passes::{self, PassFlags};
 use crate::peak::{self, Then};
@@ -11,6 +12,7 @@ use crate::progress::{Stages, Talk, WRITE};
 use crate::setting_flags::SettingFlags;
 use crate::table_flags::{ReadFlags, SideColumnFlags};
 use anyhow::Result;
+use bridged::history::source_date;
 use bridged::{BridgedClustering, BridgedModel, Direction};
 use bridged_io::{Pool, ReadOptions, Source, StoredRows};
 use bridged_math::Seed;
@@ -37,6 +39,9 @@ pub struct Args {
     /// Write over a file of any kind and under any name; an input is never written over
     #[arg(long)]
     force: bool,
+    /// Leave the history out of the model: which files it was fitted from, with what fingerprints
+    #[arg(long)]
+    no_history: bool,
 
     #[command(flatten)]
     settings: SettingFlags,
@@ -110,11 +115,21 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         false => None,
     };
     let stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
-    let save = |model: &BridgedModel| {
+    let save = |model: BridgedModel| -> Result<BridgedModel> {
+        let model = match args.no_history {
+            true => model,
+            false => {
+                let rows = [("x", &x_source), ("y", &y_source)];
+                let event =
+                    model.fit_event(history::VERSION, history::files(&rows, Some(&args.pairs))?);
+                model.with_event(event).dated(source_date())
+            }
+        };
         stages.time(WRITE, || match args.force {
             true => model.save_over(&args.output),
             false => model.save(&args.output),
-        })
+        })?;
+        Ok(model)
     };
     let (model, notes, peak) = match &stored {
         Some((x, y)) => {
@@ -126,14 +141,13 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
             let fitted = task.fit_in_passes((x, y), &pairs, peak, talk, &stages);
             let (model, mut notes) = checkpoints.told(fitted)?;
             notes.extend(checkpoints.notes.iter().cloned());
-            save(&model)?;
+            let model = save(model)?;
             checkpoints.finish();
             (model, notes, Some(peak))
         }
         None => {
             let (model, notes) = task.fit_in_memory(talk, &stages)?;
-            save(&model)?;
-            (model, notes, None)
+            (save(model)?, notes, None)
         }
     };
     let optimality = optimality(&stages);

@@ -1,6 +1,7 @@
 //! `bridged inspect`: the bridge of a model as a table, as a file or as JSON.
 
 use crate::bridge_view::{self, Show};
+use crate::history;
 use crate::passes;
 use crate::progress::{Talk, WRITE};
 use crate::table_out::TableOut;
@@ -27,6 +28,12 @@ pub struct Args {
     /// and times are looked at
     #[arg(long, conflicts_with_all = ["json", "output"])]
     verify: bool,
+    /// Show what was done to the model: fitted from which files and when, and every update since
+    #[arg(long, conflicts_with_all = ["json", "output", "verify"])]
+    history: bool,
+    /// Print a model card in Markdown: what it was made of, how good it is, and what it must not be used for
+    #[arg(long, conflicts_with_all = ["json", "output", "verify", "history"])]
+    card: bool,
     /// Write the links to a table instead, one row per link; the extension tells the format, and - is
     /// standard output
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
@@ -48,6 +55,14 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let show = Show { x: args.show_x.as_deref(), y: args.show_y.as_deref() };
     show.check(&model)?;
     let mut out = printer::out();
+    if args.history {
+        return Ok(history::print(&model, &args.model, &mut out)?);
+    }
+    if args.card {
+        let name = args.model.file_stem().unwrap_or_default().to_string_lossy();
+        let card = stages.time("card", || model.card(&name))?;
+        return Ok(write!(out, "{card}")?);
+    }
     if args.json {
         let description = stages.time("describe", || anyhow::Ok(model.describe()))?;
         printer::print_json(&description, &mut out)?;

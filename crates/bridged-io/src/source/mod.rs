@@ -36,6 +36,7 @@ mod partition;
 mod remote;
 mod spill;
 mod stack;
+mod told;
 
 pub(crate) use ahead::read_ahead;
 pub use batches::{Batches, EachBatch};

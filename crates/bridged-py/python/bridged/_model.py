@@ -21,7 +21,8 @@ from ._cluster import BY_NAME, Clusters
 from ._pairs import as_pairs
 from ._prediction import Neighbors, Prediction
 from ._search import PairSamples, task_of
-from ._sources import Opened, Wanted, is_source, memory_limit, open_source, warn
+from ._sources import Opened, Wanted, files_of, is_source, memory_limit, open_source, warn
+from ._update import Changing
 from ._types import Floats, Pairs, Progress, Rows, Seed
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ class BridgedClustering(Runs, BaseEstimator):
         The mean of the rows of each cluster.
     pairs_ : ndarray of int64, (n_pairs, 2)
         The pairs as row numbers.
+    history_ : list of dict
+        What was done to it: the fit, if that was from files, and every update since.
+    changes_ : dict
+        What the last :meth:`partial_fit`, :meth:`add_pairs` or :meth:`forget` has changed.
     warnings_ : list of str
         What to know before trusting it, the gravest first.
     leave_one_out_ : dict
@@ -270,7 +275,113 @@ class BridgedClustering(Runs, BaseEstimator):
                 known.append(array)
         by_id = any(names is not None for names in ids)
         rows = as_pairs([] if pairs is None else pairs, *known, by_id=by_id)
-        return self._take(_native.Model.fit_opened(spec, tuple(given), rows, self._seed(), host))
+        files = files_of([("x", pools[0]), ("y", pools[1]), ("pairs", pairs)], host)
+        return self._take(_native.Model.fit_opened(spec, tuple(given), rows, files, self._seed(), host))
+
+    def partial_fit(
+        self,
+        X: Rows = None,
+        Y: Rows = None,
+        pairs: Pairs = None,
+        *,
+        x_ids: Any = None,
+        y_ids: Any = None,
+        forgetting: float = 0.0,
+        new_clusters: bool = False,
+        **columns: Any,
+    ) -> Self:
+        """Add rows to either pool, and pairs, to a model that is fitted; one that is not is fitted.
+
+        New pairs link the clusters again, which stay as they are: the model is that of a fit with all
+        pairs, to the bit. New rows move the centroids, from where they are, as k-means with all rows
+        would; clusters keep their numbers.
+
+        Parameters
+        ----------
+        X, Y : array-like, table, or source of rows, optional
+            New rows, as in :meth:`fit`. A model with ids takes rows with new ones.
+        pairs : as in :meth:`fit`, optional
+            New pairs. Tables and paths name ids, and so do tuples of texts; whole numbers are rows of
+            the pools with the new rows at their end. Pairs that are known count once.
+        x_ids, y_ids : sequence, optional
+            What the new rows are called, if they are in memory.
+        forgetting : float, default=0.0
+            How much less all that was learned before counts in the centroids, at least 0 and below 1.
+            With 0, all rows count alike.
+        new_clusters : bool, default=False
+            Whether new rows that lie together, far from every cluster, become clusters. They are listed
+            in ``changes_`` either way.
+        **columns
+            As in :meth:`fit`, for sources.
+
+        Returns
+        -------
+        self
+            With ``changes_``, a dict: links, pools and pairs before and after.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bridged import BridgedClustering
+        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 20, axis=0) + np.linspace(0, 1, 40)[:, None]
+        >>> Y = np.repeat([[90.0], [50.0]], 15, axis=0) + np.linspace(0, 1, 30)[:, None]
+        >>> model = BridgedClustering(2).fit(X, Y, pairs=[(0, 20)])
+        >>> model = model.partial_fit(X=X[:4] + 0.5, pairs=[(39, 1)])
+        >>> len(model.x_labels_), model.changes_["pairs"]["added"], len(model.pairs_)
+        (44, 1, 2)
+        """
+        if not hasattr(self, "_model"):
+            return self.fit(X, Y, pairs, x_ids=x_ids, y_ids=y_ids, **columns)
+        changing = Changing(self, (X, Y), (x_ids, y_ids), Wanted.of_sides(columns))
+        return self._changed(changing, pairs, forgetting, new_clusters)
+
+    def add_pairs(self, pairs: Pairs) -> Self:
+        """Add known pairs: :meth:`partial_fit` with nothing else.
+
+        Examples
+        --------
+        >>> from bridged import BridgedClustering
+        >>> X, Y = [[0.0], [1.0], [9.0], [8.0]], [[5.0], [7.0], [5.5], [7.5]]
+        >>> model = BridgedClustering(2).fit(X, Y, [(0, 1)]).add_pairs([(2, 0)])
+        >>> model.pairs_.tolist()
+        [[0, 1], [2, 0]]
+        """
+        check_is_fitted(self)
+        return self.partial_fit(pairs=pairs)
+
+    def forget(self, ids: Any = None, *, x: Any = None, y: Any = None) -> Self:
+        """Take rows out of the pools, and their pairs with them.
+
+        Parameters
+        ----------
+        ids : sequence, optional
+            Ids of rows of either side: all rows that have one of them go.
+        x, y : sequence, optional
+            Ids, or row numbers where rows have no ids, of one side.
+
+        Examples
+        --------
+        >>> from bridged import BridgedClustering
+        >>> X, Y = [[0.0], [1.0], [9.0], [8.0]], [[5.0], [7.0], [5.5], [7.5]]
+        >>> model = BridgedClustering(2).fit(X, Y, [(0, 1), (2, 0)], x_ids=["a", "b", "c", "d"])
+        >>> len(model.forget(x=["c"]).x_labels_), model.pairs_.tolist()
+        (3, [[0, 1]])
+        """
+        check_is_fitted(self)
+        return self._changed(Changing.forgetting(self, ids, x, y), None, 0.0, False)
+
+    def _changed(self, changing, pairs, forgetting, new_clusters):
+        known = changing.pairs(pairs)
+        model, changes = _native.update(
+            self._model.dated(getattr(self, "_written", None)),
+            changing.pools,
+            known,
+            (float(forgetting), bool(new_clusters)),
+            files_of([*changing.given, ("pairs", pairs)], self._host()),
+            self._host(),
+        )
+        self.changes_ = json.loads(changes)
+        return self._take(model)
 
     def predict_batches(
         self,
@@ -480,6 +591,11 @@ class BridgedClustering(Runs, BaseEstimator):
         check_is_fitted(self)
         return json.loads(self._model.describe())
 
+    def card(self, name: str = "model") -> str:
+        """A model card in Markdown: what it was made of, how good it is, where it ends; ``bridged inspect --card``."""
+        check_is_fitted(self)
+        return self._model.card(name)
+
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file, the same as the command's; it appears whole or not at all.
 
@@ -497,6 +613,12 @@ class BridgedClustering(Runs, BaseEstimator):
     def reverse_bridge_(self) -> Bridge:
         check_is_fitted(self)
         return Bridge.of(self._model, self.inspect(), reverse=True)
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """What was done to the model: its fit, if that was from files, and every update since."""
+        check_is_fitted(self)
+        return json.loads(self._model.history())
 
     @property
     def warnings_(self) -> list[str]:
@@ -652,7 +774,9 @@ def load(path: str | os.PathLike[str]) -> BridgedClustering:
     """
     model = _native.Model.load(os.fspath(path), (None, None))
     about = json.loads(model.describe())
-    return BridgedClustering(**_parameters(about["parameters"], about["seed"]))._take(model)
+    estimator = BridgedClustering(**_parameters(about["parameters"], about["seed"]))._take(model)
+    estimator._written = int(os.path.getmtime(path))
+    return estimator
 
 
 def _parameters(spec: dict, seed: int) -> dict:

@@ -16,6 +16,7 @@ What is kept is kept in memory while it fits, beyond that in a temporary Arrow f
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -145,6 +146,15 @@ def open_source(X, name: str, host) -> _native.Source:
     for batch in batches(X, name):
         spool.push(batch)
     return spool.finish()
+
+
+def files_of(given, host) -> str:
+    """The files among what was given as x, y and pairs, for the history of a model: JSON."""
+    files = []
+    for role, value in given:
+        if _is_path(value):
+            files += json.loads(_native.Source.files(_paths(value), host).files_read(role, host))
+    return json.dumps(files)
 
 
 def _paths(X) -> list[str]:

@@ -102,6 +102,8 @@ pub(crate) struct Input<'a> {
     /// Whether the pool holds the rows of the pairs.
     pub pooled: bool,
     pub name: &'static str,
+    /// The further cuts, if they are known.
+    pub cuts: Option<&'a EnsembleSide>,
 }
 
 /// What a direction is learned from.
@@ -230,6 +232,11 @@ impl EnsembleSide {
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         let side = input.side;
+        let paired = input.paired.select(order.iter().copied());
+        let paired = side.scaler.apply(paired.view()).into_matrix();
+        if let Some(known) = input.cuts {
+            return Ok(Self { partitions: known.partitions.clone(), paired, nodes: None });
+        }
         let (rows, many) = (input.pool.rows(), input.pool.rows().min(MOST_ROWS));
         let sample = match input.pool.in_memory().filter(|_| many == rows) {
             Some(_) => None,
@@ -260,8 +267,6 @@ impl EnsembleSide {
             source => Error::Cluster { side: input.name, source },
         };
         let partitions = wanted.iter().map(fit).collect::<Result<_, _>>().map_err(wrong)?;
-        let paired = input.paired.select(order.iter().copied());
-        let paired = side.scaler.apply(paired.view()).into_matrix();
         Ok(Self { partitions, paired, nodes: None })
     }
 

@@ -15,7 +15,7 @@ pub(crate) mod held_out;
 pub(crate) mod local_map;
 mod regressor;
 pub(crate) mod residual_map;
-mod side;
+pub(crate) mod side;
 mod votes;
 
 use crate::Error;
@@ -131,7 +131,7 @@ impl BridgedClustering {
         let (x_apart, y_apart) = self.apart(pools);
         let x = Side::fit(&self.x, pools.x, &x_apart, ("x", seed), watch)?;
         let y = Side::fit(&self.y, pools.y, &y_apart, ("y", seed), watch)?;
-        self.link((x, y), pools, seed, watch)
+        self.link((x, y), pools, None, seed, watch)
     }
 
     /// The rows of both pools that only vote.
@@ -142,11 +142,13 @@ impl BridgedClustering {
         }
     }
 
-    /// The model of two sides that were clustered.
+    /// The model of two sides that were clustered. The further cuts of the members are those of an earlier model of the
+    /// same rows, if one is given.
     pub(crate) fn link(
         &self,
         (x, y): (Side, Side),
         pools: Pools<'_>,
+        cuts: Option<&Ensemble>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
@@ -176,9 +178,10 @@ impl BridgedClustering {
                 let (x_pool, y_pool) = (inside(pools.x, &x_apart), inside(pools.y, &y_apart));
                 let x_pool = x_pool.as_deref().unwrap_or(pools.x);
                 let y_pool = y_pool.as_deref().unwrap_or(pools.y);
+                let (x_cuts, y_cuts) = cuts.map(|of| (&of.x, &of.y)).unzip();
                 let sides = (
-                    self.input(&self.x, &x, x_pool, &x_paired, "x"),
-                    self.input(&self.y, &y, y_pool, &y_paired, "y"),
+                    Input { cuts: x_cuts, ..self.input(&self.x, &x, x_pool, &x_paired, "x") },
+                    Input { cuts: y_cuts, ..self.input(&self.y, &y, y_pool, &y_paired, "y") },
                 );
                 let (ensemble, told) = Ensemble::learn(self, sides, &pairs, seed, watch)?;
                 (Some(ensemble), told.map(Some))
@@ -193,7 +196,19 @@ impl BridgedClustering {
         let (forward, reverse) = (forward?, reverse?);
         stage.step(1)?;
         let (settings, rankers) = (self.clone(), [Cached::default(), Cached::default()]);
-        Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, rankers })
+        Ok(BridgedModel {
+            settings,
+            seed,
+            x,
+            y,
+            pairs,
+            votes,
+            forward,
+            reverse,
+            ensemble,
+            rankers,
+            history: Vec::new(),
+        })
     }
 
     /// A side as an ensemble learns from it.
@@ -206,6 +221,7 @@ impl BridgedClustering {
         name: &'static str,
     ) -> Input<'a> {
         let pooled = self.pair_rows == PairRows::Pooled;
-        Input { side, spec: &spec.cluster, pool, paired: paired.rows.view(), pooled, name }
+        let (spec, paired) = (&spec.cluster, paired.rows.view());
+        Input { side, spec, pool, paired, pooled, name, cuts: None }
     }
 }

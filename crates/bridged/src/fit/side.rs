@@ -16,13 +16,13 @@ use crate::settings::{KeepRows, SideSpec};
 use crate::side::{Names, Side};
 use bridged_math::cancel::cancellable;
 use bridged_math::rows::{InMemory, Mapped, Without, mean_row};
-use bridged_math::{MatrixRef, Rows, Scope, Seed, Watch};
+use bridged_math::{Matrix, MatrixRef, Rows, Scope, Seed, Watch};
 use std::collections::BTreeSet;
 
 impl Side {
     /// Clusters the pool of that name, which was checked. Rows in `apart` do not take part; they are
     /// assigned afterwards.
-    pub(super) fn fit(
+    pub(crate) fn fit(
         settings: &SideSpec,
         pool: &dyn Rows,
         apart: &BTreeSet<usize>,
@@ -94,11 +94,21 @@ impl Side {
                 (0..scaled.rows().min(settings.sample.unwrap_or(usize::MAX))).collect();
             return Err(wrong(name, dbscan.no_cluster(scaled.select(&few)?.view())));
         }
-        let labels = &clustering.labels;
         let values = match scaler {
             Scaler::None => clustering.centroids.clone(),
-            _ => means_of_rows(pool, labels, clustering.k())?.0,
+            _ => means_of_rows(pool, &clustering.labels, clustering.k())?.0,
         };
+        Self::measured(scaler.clone(), clustering, values, (pool, scaled))
+    }
+
+    /// A side whose clusters are known, with all that is measured on its rows: in the units of the data, and scaled.
+    pub(crate) fn measured(
+        scaler: Scaler,
+        clustering: Clustering,
+        values: Matrix,
+        (pool, scaled): (&dyn Rows, &dyn Rows),
+    ) -> Result<Self, Error> {
+        let labels = &clustering.labels;
         let mean: Vec<f32> = mean_row(pool)?.into_iter().map(|v| v as f32).collect();
         let separation = separation_of(scaled, labels, clustering.centroids.view());
         let separation = separation.map_err(|failed| match failed {
@@ -108,13 +118,13 @@ impl Side {
         let radii = radii(scaled, labels, &clustering.centroids)?;
         let spread = Spread::measure(scaled, &clustering, pool, &values, &mean)?;
         let novelty = Novelty::measure(scaled, &clustering)?;
-        drop(seen);
         Ok(Self {
             radii,
             separation,
             spread,
             novelty,
             mean,
+            mass: None,
             rows: None,
             kept: None,
             names: Names::default(),

@@ -169,6 +169,7 @@ impl Side {
             separation,
             spread,
             novelty,
+            mass: None,
             mean,
             rows: None,
             kept: Some(Kept { total, rows: held.numbers.clone(), at: held.at.clone() }),
@@ -217,7 +218,7 @@ impl BridgedClustering {
             pools.check()?;
             let x = Side::by_passes(x_found, &x_held)?;
             let y = Side::by_passes(y_found, &y_held)?;
-            self.link((x, y), pools, seed, watch)
+            self.link((x, y), pools, None, seed, watch)
         })??;
         model.x.rows = keeps.then(|| KeptRows::new(x_held.rows));
         model.y.rows = keeps.then(|| KeptRows::new(y_held.rows));

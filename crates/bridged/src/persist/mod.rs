@@ -43,6 +43,7 @@ mod write;
 use crate::bridge::{PairVote, Votes};
 use crate::cluster::Memberships;
 use crate::files::{Kind, Output, Overwrite, Replacement};
+use crate::history::Event;
 use crate::kept::Cached;
 use crate::model::BridgedModel;
 use crate::settings::BridgedClustering;
@@ -78,6 +79,9 @@ struct Header {
     /// Of models with several members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ensemble: Option<EnsembleHeader>,
+    /// What was done to it; none in files of earlier releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    history: Vec<Event>,
     /// Of every array.
     #[serde(default)]
     checksums: BTreeMap<String, u32>,
@@ -188,6 +192,7 @@ impl BridgedModel {
             reverse: regressor::write(&self.reverse, "reverse", &mut writer),
             clarity: Some((self.votes.x_members.clarity, self.votes.y_members.clarity)),
             ensemble: self.ensemble.as_ref().map(|e| ensemble::write(e, &mut writer)),
+            history: self.history.clone(),
             checksums: BTreeMap::new(),
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
@@ -290,9 +295,19 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
     let reverse = regressor::read(header.reverse, "reverse", &reader, (&y, &x), uncovered)?;
     let ensemble =
         header.ensemble.map(|header| ensemble::read(header, &reader, (&x, &y))).transpose()?;
-    let (settings, seed) = (header.spec, header.seed);
-    let rankers = [Cached::default(), Cached::default()];
-    Ok(BridgedModel { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, rankers })
+    Ok(BridgedModel {
+        settings: header.spec,
+        seed: header.seed,
+        x,
+        y,
+        pairs,
+        votes,
+        forward,
+        reverse,
+        ensemble,
+        rankers: [Cached::default(), Cached::default()],
+        history: header.history,
+    })
 }
 
 fn read_votes(

@@ -40,6 +40,9 @@ pub(super) struct SideHeader {
     /// How many rows the pool has, if the model holds only some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
+    /// Whether older rows count less than newer ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    mass: bool,
 }
 
 /// Rows that were measured, and how fast their upper tail falls.
@@ -86,6 +89,9 @@ pub(super) fn write<'a>(
     if !side.offset.is_none() {
         writer.f64s(&at("offset"), &[side.offset.get().len()], side.offset.get());
     }
+    if let Some(mass) = &side.mass {
+        writer.f64s(&at("mass"), &[mass.len()], mass);
+    }
     if let Some(kept) = &side.kept {
         let json = serde_json::to_vec(&kept.at).expect("names and numbers can be written");
         writer.u8s(&at("rows_at"), json);
@@ -113,6 +119,7 @@ pub(super) fn write<'a>(
         id: side.names.id.clone(),
         offset: !side.offset.is_none(),
         total: side.kept.as_ref().map(|kept| kept.total),
+        mass: side.mass.is_some(),
     })
 }
 
@@ -204,10 +211,18 @@ pub(super) fn read(header: SideHeader, name: &str, reader: &Reader) -> Result<Si
     if spread.shrink.iter().any(|s| !(0.0..=1.0).contains(s)) {
         return Err(format!("`{}` is not between 0 and 1", at("shrink")));
     }
+    let mass = match header.mass {
+        true => Some(reader.f64s(&at("mass"), &[Some(k)])?),
+        false => None,
+    };
+    if mass.iter().flatten().any(|&m| m < 0.0) {
+        return Err(format!("`{}` is negative", at("mass")));
+    }
     let novelty = header.novelty.map(|n| read_novelty(&n, name, reader, k)).transpose()?;
     Ok(Side {
         spread,
         novelty,
+        mass,
         index: Cached::default(),
         label_column: Cached::default(),
         mean: reader.f32s(&at("mean"), Some(cols))?,

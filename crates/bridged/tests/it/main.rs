@@ -1,5 +1,5 @@
 //! Tests of the core through its public interface: every clustering and bridge by name, whole
-//! fits, the limits of every number, the model file, pools that are not in memory, the facts that the paper's code got wrong, and
+//! fits, the limits of every number, the model file, pools that are not in memory, updates, the facts that the paper's code got wrong, and
 //! the theory.
 
 mod bridges;
@@ -15,3 +15,4 @@ mod posterior;
 mod stored;
 mod support;
 mod theory;
+mod update;
