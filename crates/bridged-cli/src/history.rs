@@ -110,12 +110,18 @@ pub fn in_words(event: &Event) -> String {
     let of = |name: &str, pool: &PoolThen| {
         let changes = [("added", pool.added), ("forgotten", pool.forgotten)];
         let said = changes.into_iter().filter(|(_, n)| *n > 0);
-        let said: Vec<String> = said.map(|(what, n)| format!("{} {what}", count(n as usize))).collect();
+        let said: Vec<String> =
+            said.map(|(what, n)| format!("{} {what}", count(n as usize))).collect();
         let rows = plural(pool.rows as usize, "row");
         match said.is_empty() {
             true => format!("{name}: {rows} as before"),
             false => format!("{name}: {rows} ({})", said.join(", ")),
         }
     };
-    format!("{}; {}; {}", of("x", &event.x), of("y", &event.y), plural(event.pairs as usize, "pair"))
+    format!(
+        "{}; {}; {}",
+        of("x", &event.x),
+        of("y", &event.y),
+        plural(event.pairs as usize, "pair")
+    )
 }

@@ -107,7 +107,8 @@ def test_a_clustering_of_any_source_is_that_of_the_array(task, parts, tmp_path, 
 def test_a_model_of_any_source_is_that_of_the_table(task, parts, tmp_path, kind, in_passes):
     expected = bridged.BridgedClustering(4, keep_rows=False).fit(frame(task.X), task.Y, task.pairs)
     source = TABLES[kind](parts, frame(task.X))
-    found = bridged.BridgedClustering(4, keep_rows=False).fit(source, task.Y, task.pairs, in_passes=in_passes)
+    found = bridged.BridgedClustering(4, keep_rows=False)
+    found.fit(source, task.Y, task.pairs, in_passes=in_passes, history=False)
     assert_same_answers(found, expected, task)
     if not in_passes:
         found.save(tmp_path / "found.bridged")
@@ -147,10 +148,14 @@ def test_models_of_paths_are_the_commands_byte_for_byte(command, task, parts, tm
     )
     files = ["--x", parts, "--y", tmp_path / "y.parquet", "--pairs", tmp_path / "pairs.csv"]
     flags = ["--in-passes"] if in_passes else []
-    command("fit", *files, "-k", 4, "--cluster", cluster, *flags, "-o", tmp_path / "command.bridged", cwd=tmp_path)
     for pairs in (tmp_path / "pairs.csv", pd.read_csv(tmp_path / "pairs.csv")):
+        # Which file the pairs are from is in the history, and a frame is from none.
+        history = not isinstance(pairs, pd.DataFrame)
+        said = flags if history else [*flags, "--no-history"]
+        command("fit", *files, "-k", 4, "--cluster", cluster, *said, "-o", tmp_path / "command.bridged", cwd=tmp_path)
         model = bridged.BridgedClustering(4, cluster=cluster)
-        model.fit(parts, tmp_path / "y.parquet", pairs, in_passes=in_passes)
+        model.fit(parts, tmp_path / "y.parquet", pairs, in_passes=in_passes, history=history)
+        assert len(model.history_) == int(history)
         model.save(tmp_path / "python.bridged")
         assert (tmp_path / "python.bridged").read_bytes() == (tmp_path / "command.bridged").read_bytes()
 
@@ -164,13 +169,13 @@ def test_columns_are_named_in_the_words_of_the_command(command, task, tmp_path):
     pairs = pd.DataFrame([(f"r{i}", f"s{j}") for i, j in task.pairs], columns=["x", "y"])
     pairs.to_csv(tmp_path / "pairs.csv", index=False, sep=";")
     command(
-        *("fit", "--x", "x.parquet", "--y", "y.csv", "--pairs", "pairs.csv", "-k", 4, "-o", "c.bridged"),
+        *("fit", "--x", "x.parquet", "--y", "y.csv", "--pairs", "pairs.csv", "-k", 4, "-o", "c.bridged", "--no-history"),
         *("--x-id", "key", "--x-columns", "a,b,c", "--x-exclude", "c", "--sep", ";", "--decimal", ","),
         cwd=tmp_path,
     )
     model = bridged.BridgedClustering(4)
     words = {"x_id": "key", "x_columns": ["a", "b", "c"], "x_exclude": "c", "sep": ";", "decimal": ","}
-    quiet(lambda: model.fit(tmp_path / "x.parquet", tmp_path / "y.csv", pairs, **words))
+    quiet(lambda: model.fit(tmp_path / "x.parquet", tmp_path / "y.csv", pairs, history=False, **words))
     model.save(tmp_path / "p.bridged")
     assert (tmp_path / "p.bridged").read_bytes() == (tmp_path / "c.bridged").read_bytes()
     assert model.feature_names_in_.tolist() == ["a", "b"]

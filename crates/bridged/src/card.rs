@@ -43,7 +43,8 @@ impl BridgedModel {
     fn data(&self, card: &mut String) {
         card.push_str("\n## Data\n\n| | rows | columns | clusters | vector | carried |\n|---|---|---|---|---|---|\n");
         for (name, side) in [("x", &self.x), ("y", &self.y)] {
-            let carried: Vec<&str> = side.names.texts.iter().map(|text| text.name.as_str()).collect();
+            let carried: Vec<&str> =
+                side.names.texts.iter().map(|text| text.name.as_str()).collect();
             line(
                 card,
                 &[
@@ -94,7 +95,9 @@ impl BridgedModel {
                 .files
                 .iter()
                 .map(|file| match &file.fingerprint {
-                    Some(print) => format!("{} ({}, xxh64 {print})", escaped(&file.name), file.role),
+                    Some(print) => {
+                        format!("{} ({}, xxh64 {print})", escaped(&file.name), file.role)
+                    }
                     None => format!("{} ({})", escaped(&file.name), file.role),
                 })
                 .collect();
@@ -127,14 +130,21 @@ impl BridgedModel {
                     format!("{} from {}", direction.output(), direction.input()),
                     match verdict.grade {
                         Grade::Good => "**good**: clearly better than a constant, beyond chance",
-                        Grade::Weak => "**weak**: better than a constant, but not by much or not beyond chance",
-                        Grade::None => "**none**: not better than a constant as far as the pairs tell",
+                        Grade::Weak => {
+                            "**weak**: better than a constant, but not by much or not beyond chance"
+                        }
+                        Grade::None => {
+                            "**none**: not better than a constant as far as the pairs tell"
+                        }
                     }
                     .to_string(),
                     verdict.error.map_or_else(|| "–".to_string(), |e| format!("{e:.2}")),
                     format!("{:.3}", verdict.chance),
                     format!("{:.0} %", 100.0 * verdict.covered),
-                    check.map_or_else(|| "–".to_string(), |c| format!("{} of {}", c.answered, c.pairs)),
+                    check.map_or_else(
+                        || "–".to_string(),
+                        |c| format!("{} of {}", c.answered, c.pairs),
+                    ),
                 ],
             );
         }
@@ -171,12 +181,12 @@ impl BridgedModel {
             let total: f64 = rows.iter().map(|row| f64::from(row.rows)).sum();
             let share = |chosen: &dyn Fn(&crate::LinkRow<'_>) -> bool| {
                 let of = rows.iter().filter(|row| chosen(row)).map(|row| f64::from(row.rows));
-                100.0 * of.sum::<f64>() / total.max(1.0)
+                // The sum of nothing is −0.
+                100.0 * (0.0 + of.sum::<f64>()) / total.max(1.0)
             };
             let no_pair = share(&|row| row.pairs == 0);
             let unsure = share(&|row| row.why.probability.is_some_and(|p| p < SURE));
-            let partnerless =
-                share(&|row| row.why.status == Status::Link(LinkStatus::NoPartner));
+            let partnerless = share(&|row| row.why.status == Status::Link(LinkStatus::NoPartner));
             say(
                 card,
                 format!(

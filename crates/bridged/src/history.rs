@@ -89,9 +89,7 @@ pub struct FileRead {
 pub fn date(seconds: u64) -> String {
     const YEAR_10_000: u64 = 253_402_300_800;
     match SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)) {
-        Some(time) if seconds < YEAR_10_000 => {
-            humantime::format_rfc3339_seconds(time).to_string()
-        }
+        Some(time) if seconds < YEAR_10_000 => humantime::format_rfc3339_seconds(time).to_string(),
         _ => "–".to_string(),
     }
 }
@@ -152,7 +150,7 @@ mod tests {
     #[test]
     fn seconds_are_a_date() {
         assert_eq!(date(0), "1970-01-01T00:00:00Z");
-        assert_eq!(date(1_795_000_000), "2026-11-18T10:26:40Z");
+        assert_eq!(date(1_795_000_000), "2026-11-18T11:06:40Z");
         assert_eq!(date(u64::MAX), "–", "a damaged header is no panic");
     }
 }

@@ -60,7 +60,8 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     }
     if args.card {
         let name = args.model.file_stem().unwrap_or_default().to_string_lossy();
-        let card = stages.time("card", || model.card(&name))?;
+        let card =
+            stages.time("card", || model.dated(history::written(&args.model)).card(&name))?;
         return Ok(write!(out, "{card}")?);
     }
     if args.json {

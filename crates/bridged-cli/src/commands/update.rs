@@ -100,7 +100,9 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
     let target = args.output.as_deref().unwrap_or(&args.model);
     let mut others: Vec<&Path> = Vec::new();
     others.extend(args.pairs.as_deref());
-    others.extend([&args.forget, &args.forget_x, &args.forget_y].into_iter().flatten().map(PathBuf::as_path));
+    others.extend(
+        [&args.forget, &args.forget_x, &args.forget_y].into_iter().flatten().map(PathBuf::as_path),
+    );
     if !args.in_place {
         others.push(&args.model);
     }
@@ -170,9 +172,7 @@ impl Args {
             };
             let pool = side.changed(name, added, forget).map_err(anyhow::Error::from);
             let pool = match &source {
-                Some(source) => {
-                    pool.with_context(|| format!("`{}`", source.name().display()))?
-                }
+                Some(source) => pool.with_context(|| format!("`{}`", source.name().display()))?,
                 None => pool?,
             };
             Ok::<_, anyhow::Error>((pool, source))
@@ -190,8 +190,7 @@ impl Args {
                 let pairs = stages.time("read pairs", || {
                     let table = bridged_io::read_pairs_with(path, &read)?;
                     let ids = (ids("x", &x, model, &x_source), ids("y", &y, model, &y_source));
-                    let unknown =
-                        if self.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
+                    let unknown = if self.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
                     pools::find_rows(table, &ids.0, &ids.1, unknown)
                         .with_context(|| format!("`{}`", path.display()))
                 })?;
@@ -225,9 +224,11 @@ impl Args {
             ));
         }
         let (mut x, mut y) = (HashSet::new(), HashSet::new());
-        for (path, of_x, of_y) in
-            [(&self.forget, true, true), (&self.forget_x, true, false), (&self.forget_y, false, true)]
-        {
+        for (path, of_x, of_y) in [
+            (&self.forget, true, true),
+            (&self.forget_x, true, false),
+            (&self.forget_y, false, true),
+        ] {
             let Some(path) = path else { continue };
             let wanted = read_ids(path)?;
             let mut unknown: HashSet<&str> = wanted.iter().map(String::as_str).collect();
@@ -270,8 +271,7 @@ fn name_of(side: &str) -> String {
 fn read_ids(path: &Path) -> Result<HashSet<String>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("`{}`", path.display()))?;
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
-    let ids: HashSet<String> =
-        lines.filter(|line| !line.is_empty()).map(str::to_string).collect();
+    let ids: HashSet<String> = lines.filter(|line| !line.is_empty()).map(str::to_string).collect();
     match ids.is_empty() {
         true => bail!("`{}` names no id; give one id per line", path.display()),
         false => Ok(ids),

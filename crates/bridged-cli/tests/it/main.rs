@@ -28,3 +28,4 @@ mod stopping;
 mod streams;
 mod support;
 mod tables_in;
+mod update;

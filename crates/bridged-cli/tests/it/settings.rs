@@ -37,7 +37,7 @@ fn every_preset_gives_the_same_bytes_by_flags_by_toml_and_by_the_core() {
         [("default", "bridged-default"), ("paper", "bridged"), ("voting", "bridged-kmeans")];
     assert_eq!(names.map(|(preset, _)| preset), Preset::ALL.map(|e| e.name));
     for (preset, method) in names {
-        folder.ok(&format!("{FIT} -k 7 --preset {preset}"));
+        folder.ok(&format!("{FIT} -k 7 --preset {preset} --no-history"));
         let by_flags = folder.read("again.bridged");
         let study = format!(
             "data = \"d.parquet\"\nmethods = [\"{method}\"]\n[parameters.{method}]\nkeep_rows = \"yes\""

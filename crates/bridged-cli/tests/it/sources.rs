@@ -41,7 +41,7 @@ fn piped(folder: &Folder, arguments: &str, input: &[u8]) -> Outcome {
 #[test]
 fn a_fit_of_parts_has_the_bytes_of_the_fit_of_one_file() {
     let folder = folder();
-    folder.ok(&format!("fit --x x.csv {FIT} -o one.bridged"));
+    folder.ok(&format!("fit --x x.csv {FIT} --no-history -o one.bridged"));
     let one = folder.read("one.bridged");
     for x in [
         "--x parts",
@@ -50,11 +50,11 @@ fn a_fit_of_parts_has_the_bytes_of_the_fit_of_one_file() {
         "--x parts/part-0.csv parts/part-1.csv parts/part-2.csv",
         "--x parts/part-0.csv --x parts/part-1.csv --x parts/part-2.csv",
     ] {
-        folder.ok(&format!("fit {x} {FIT} -o many.bridged"));
+        folder.ok(&format!("fit {x} {FIT} --no-history -o many.bridged"));
         assert!(folder.read("many.bridged") == one, "{x}");
     }
-    let outcome =
-        piped(&folder, &format!("fit --x - {FIT} -o many.bridged"), &folder.read("x.csv"));
+    let fit = format!("fit --x - {FIT} --no-history -o many.bridged");
+    let outcome = piped(&folder, &fit, &folder.read("x.csv"));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(folder.read("many.bridged") == one, "standard input");
 }

@@ -9,7 +9,7 @@ fn fitted() -> Folder {
     folder.write("y.csv", blobs("b", 60, 3, 3));
     let pairs: String = (0..6).map(|i| format!("a{i},b{i}\n")).collect();
     folder.write("pairs.csv", format!("x_id,y_id\n{pairs}"));
-    folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 3 -o m.bridged");
+    folder.ok("fit --x x.csv --y y.csv --pairs pairs.csv -k 3 --no-history -o m.bridged");
     folder
 }
 
@@ -155,13 +155,12 @@ fn semicolon_files_of_a_spreadsheet_give_the_same_model() {
         folder.write(&format!("{name}_de.csv"), csv.replace(',', ";").replace('.', ","));
     }
     folder.write("pairs_de.csv", folder.text("pairs.csv").replace(',', ";"));
-    let outcome =
-        folder.run("fit --x x_de.csv --y y_de.csv --pairs pairs_de.csv -k 3 -o de.bridged");
+    let outcome = folder
+        .run("fit --x x_de.csv --y y_de.csv --pairs pairs_de.csv -k 3 --no-history -o de.bridged");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("read with semicolons between the cells, and decimal commas"));
     assert_eq!(folder.read("m.bridged"), folder.read("de.bridged"));
-    let explicit =
-        "fit --x x_de.csv --y y_de.csv --pairs pairs_de.csv -k 3 -o ex.bridged --sep ; --decimal ,";
+    let explicit = "fit --x x_de.csv --y y_de.csv --pairs pairs_de.csv -k 3 --no-history -o ex.bridged --sep ; --decimal ,";
     folder.ok(explicit);
     assert_eq!(folder.read("m.bridged"), folder.read("ex.bridged"));
     folder.fails(2, "cluster x.csv -k 3 -o l.csv --sep ab", &["--sep ab: give one character"]);

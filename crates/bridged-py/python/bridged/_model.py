@@ -174,6 +174,7 @@ class BridgedClustering(Runs, BaseEstimator):
         y_ids: Any = None,
         memory: str | int | None = None,
         in_passes: bool = False,
+        history: bool = True,
         **columns: Any,
     ) -> Self:
         """Cluster both pools and let the pairs link them.
@@ -200,6 +201,9 @@ class BridgedClustering(Runs, BaseEstimator):
             then kept in a temporary file.
         in_passes : bool, default=False
             Leave the rows where they are, even if they fit into memory.
+        history : bool, default=True
+            Write down in the model which files it was fitted from, with their fingerprints, as the command
+            does without ``--no-history``. A fit of arrays alone has none.
         **columns
             Which columns of a source are what, in the words of the command: ``x_id``, ``x_vector``,
             ``x_columns``, ``x_exclude``, the same for ``y``; ``missing`` ("refuse", "drop" or "mean");
@@ -235,7 +239,7 @@ class BridgedClustering(Runs, BaseEstimator):
                 if not of_source:
                     of_columns.check_unused(side)
             if any(sources):
-                return self._fit_sources((X, Y), pairs, (x_ids, y_ids), sources, wanted, in_passes)
+                return self._fit_sources((X, Y), pairs, (x_ids, y_ids), sources, wanted, in_passes, history)
             return self._fit_arrays(X, Y, pairs, x_ids, y_ids)
 
     def _fit_arrays(self, X, Y, pairs, x_ids, y_ids):
@@ -248,7 +252,7 @@ class BridgedClustering(Runs, BaseEstimator):
         called = (x.called, y.called, offsets)
         return self._take(_native.Model.fit(spec, (x_rows, y_rows), known, called, self._seed(), self._host()))
 
-    def _fit_sources(self, pools, pairs, ids, sources, wanted, in_passes):
+    def _fit_sources(self, pools, pairs, ids, sources, wanted, in_passes, history):
         spec, host = self._spec(), self._host()
         sides, arrays = [], []
         for side, rows, of_source, of_columns, names in zip("xy", pools, sources, wanted, ids):
@@ -275,7 +279,8 @@ class BridgedClustering(Runs, BaseEstimator):
                 known.append(array)
         by_id = any(names is not None for names in ids)
         rows = as_pairs([] if pairs is None else pairs, *known, by_id=by_id)
-        files = files_of([("x", pools[0]), ("y", pools[1]), ("pairs", pairs)], host)
+        read = [("x", pools[0]), ("y", pools[1]), ("pairs", pairs)]
+        files = files_of(read if history else [], host)
         return self._take(_native.Model.fit_opened(spec, tuple(given), rows, files, self._seed(), host))
 
     def partial_fit(

@@ -142,12 +142,7 @@ fn moved(
         inertia.map(|(&label, row)| squared_distance(row, centroids.row(label as usize))).sum();
     let clustering =
         Clustering { labels, centroids, sizes, inertia, iterations: 0, converged: true, rule };
-    let mut now = Side::measured(
-        side.scaler.clone(),
-        clustering,
-        values,
-        (&rows, &scaled.view()),
-    )?;
+    let mut now = Side::measured(side.scaler.clone(), clustering, values, (&rows, &scaled.view()))?;
     now.mass = Some(mass);
     Ok(now)
 }
@@ -158,7 +153,11 @@ fn towards(old: &Matrix, new: &Matrix, (mass, counts): (&[f64], &[u32])) -> Matr
         let (m, n) = (mass[j], f64::from(counts[j]));
         let before = if j < old.rows() { f64::from(old.row(j)[c]) } else { 0.0 };
         let total = m + n;
-        if total > 0.0 { ((m * before + n * f64::from(new.row(j)[c])) / total) as f32 } else { before as f32 }
+        if total > 0.0 {
+            ((m * before + n * f64::from(new.row(j)[c])) / total) as f32
+        } else {
+            before as f32
+        }
     })
 }
 

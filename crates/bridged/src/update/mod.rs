@@ -30,8 +30,8 @@ use crate::history::{Action, Event, FileRead, PoolThen};
 use crate::model::BridgedModel;
 use crate::problem::{Pairs, Pools};
 use crate::settings::{BadParameter, PairRows};
-use bridged_math::cancel::cancellable;
 use bridged_math::Watch;
+use bridged_math::cancel::cancellable;
 use centres::How;
 use std::collections::HashSet;
 
@@ -123,8 +123,7 @@ impl BridgedModel {
         let y_now = centres::update(&mut settings.y, (&self.y, "y"), (&y, of_y), how)?;
         // A cut of one pool belongs to one of the other, so that either both stay or none.
         let cuts = self.ensemble.as_ref().filter(|_| rows_stay);
-        let mut model =
-            settings.link((x_now.side, y_now.side), pools, cuts, self.seed, watch)?;
+        let mut model = settings.link((x_now.side, y_now.side), pools, cuts, self.seed, watch)?;
         model.history = self.history.clone();
         let changes =
             Changes::between(self, &model, change, [(&x, &x_now.regions), (&y, &y_now.regions)]);

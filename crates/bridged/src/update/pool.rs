@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn columns_that_only_some_rows_have_are_empty_for_the_others() {
-        let text = |name: &str, values: &[&str]| TextColumn { name: name.into(), values: ids(values) };
+        let text =
+            |name: &str, values: &[&str]| TextColumn { name: name.into(), values: ids(values) };
         let old = Names { texts: vec![text("kind", &["m"; 8])], ..Names::default() };
         let new = Names { texts: vec![text("note", &["n"])], ..Names::default() };
         let both = side(old).changed("x", Some(pool(1, new)), &[0]).unwrap();

@@ -22,7 +22,12 @@ fn named(rows: &Matrix, from: usize, to: usize) -> Pool {
     Pool { rows: rows.view().select(from..to), names, ..Pool::default() }
 }
 
-fn fit(settings: &BridgedClustering, s: &Sample, n: (usize, usize), pairs: &[(u32, u32)]) -> BridgedModel {
+fn fit(
+    settings: &BridgedClustering,
+    s: &Sample,
+    n: (usize, usize),
+    pairs: &[(u32, u32)],
+) -> BridgedModel {
     let (x, y) = (named(&s.x, 0, n.0), named(&s.y, 0, n.1));
     settings.fit_pools(x, y, pairs, Seed(5), &Silent).expect("plain data")
 }
