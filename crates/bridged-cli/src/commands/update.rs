@@ -350,7 +350,11 @@ fn print(changes: &Changes, out: &mut dyn Write) -> Result<()> {
             writeln!(out, "the other {} are linked as before", plural(rest, "cluster"))?;
         }
     }
-    for (name, pool) in [("x", &changes.x), ("y", &changes.y)] {
+    let pools = [("x", &changes.x), ("y", &changes.y)];
+    if pools.iter().any(|(_, pool)| pool.added + pool.forgotten > 0) {
+        writeln!(out)?;
+    }
+    for (name, pool) in pools {
         print_pool(name, pool, out)?;
     }
     if let [Some(before), Some(now)] = changes.error {
@@ -364,7 +368,7 @@ fn print_pool(name: &str, pool: &PoolChange, out: &mut dyn Write) -> Result<()> 
     if pool.added + pool.forgotten > 0 {
         writeln!(
             out,
-            "\n{name}: {} of {} rows that stayed are in another cluster now",
+            "{name}: {} of {} rows that stayed are in another cluster now",
             count(pool.moved),
             count(stayed)
         )?;
