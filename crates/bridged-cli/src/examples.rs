@@ -48,9 +48,9 @@ Examples:
 /// `bridged update`.
 pub const UPDATE: &str = "\
 Examples:
-  bridged update emoji.bridged --pairs more-pairs.csv -o emoji-2.bridged
-  bridged update emoji.bridged --x unseen-pictures.parquet --y unseen-names.parquet -o emoji-3.bridged
-  bridged update emoji.bridged --forget-x ids.txt --in-place";
+  bridged update emoji.bridged --pairs pairs.csv --in-place
+  bridged update emoji.bridged --x unseen-pictures.parquet --y unseen-names.parquet -o m.bridged
+  bridged update emoji.bridged --forget ids.txt -o without.bridged";
 
 /// `bridged evaluate`.
 pub const EVALUATE: &str = "\

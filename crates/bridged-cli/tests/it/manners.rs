@@ -77,6 +77,7 @@ fn files_for(verb: &str) -> Folder {
             let dna: String =
                 (0..5).map(|i| format!(">s{i}\n{}\n", "ACGT".repeat(9 + i))).collect();
             folder.write("barcodes.fasta", dna);
+            folder.write("ids.txt", "1f562\n");
             folder
         }
     }
