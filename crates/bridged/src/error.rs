@@ -219,8 +219,8 @@ pub enum Error {
     PairsApart,
     /// Rows that come or go where a model holds only some.
     #[error(
-        "this model holds {held} of the {total} rows of {side}, whose others are in their files; rows cannot come or go \
-         without all of them: fit again from the files (pairs can be added)"
+        "this model holds {held} of the {total} rows of {side}, whose others are in their files; rows cannot go, and \
+         come only from files: fit again without those rows, or give new rows as files (pairs can be added)"
     )]
     RowsStayInFiles {
         /// `x` or `y`.

@@ -154,7 +154,11 @@ impl Args {
         };
         let mut notes = Vec::new();
         let (forget_x, forget_y) = self.forgotten(model)?;
-        let mut change = |name, side: &Side, rows: &[PathBuf], columns: Columns<'_>, forget| {
+        let mut change = |name: &'static str,
+                          side: &Side,
+                          rows: &[PathBuf],
+                          columns: Columns<'_>,
+                          forget: &[usize]| {
             let columns = Columns {
                 missing: self.read.missing(),
                 read,
@@ -162,20 +166,21 @@ impl Args {
                 ..columns
             };
             let source = (!rows.is_empty()).then(|| pools::find(rows)).transpose()?;
-            let added = match &source {
-                Some(source) => {
-                    let pool = pools::read_pool(source, columns, &[name_of(name)])?;
-                    notes.extend(talk.notes(source.name(), &pool.notes));
-                    Some(pool.into())
+            let Some(source) = source else { return Ok((side.changed(name, None, forget)?, None)) };
+            let likely = [name.to_string()];
+            let pool = pools::read_pool(&source, columns, &likely)?;
+            notes.extend(talk.notes(source.name(), &pool.notes));
+            let changed = match side.rows_at() {
+                Some(_) if forget.is_empty() => {
+                    let stored = source.stored(&columns.read, columns.select(&likely))?;
+                    let at = stored.rows_at().with_fingerprints();
+                    let at = at.with_context(|| format!("`{}`", source.name().display()))?;
+                    side.changed_in_files(name, pool.into(), at)
                 }
-                None => None,
+                _ => side.changed(name, Some(pool.into()), forget),
             };
-            let pool = side.changed(name, added, forget).map_err(anyhow::Error::from);
-            let pool = match &source {
-                Some(source) => pool.with_context(|| format!("`{}`", source.name().display()))?,
-                None => pool?,
-            };
-            Ok::<_, anyhow::Error>((pool, source))
+            let pool = changed.with_context(|| format!("`{}`", source.name().display()))?;
+            Ok::<_, anyhow::Error>((pool, Some(source)))
         };
         let (x_columns, y_columns) = (
             self.columns.x(&self.x_id, &self.x_vector),
@@ -260,11 +265,6 @@ impl Args {
         };
         Ok((sorted(x), sorted(y)))
     }
-}
-
-/// The name under which a table of vectors may hold those of a side.
-fn name_of(side: &str) -> String {
-    side.to_string()
 }
 
 /// The ids of a text file, one per line.

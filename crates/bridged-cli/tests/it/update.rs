@@ -172,13 +172,31 @@ fn what_is_wrong_with_an_update_is_said_and_the_old_file_stays() {
     folder.ok(&format!("{FIT} --pairs pairs.csv --no-rows -o bare.bridged"));
     folder.fails(1, "update bare.bridged --pairs more.csv --in-place", &["holds no rows"]);
     folder.ok(&format!("{FIT} --pairs pairs.csv --in-passes --cluster kmeans -o far.bridged"));
-    folder.fails(
-        1,
-        "update far.bridged --x x-new.csv --in-place",
-        &["60 of the 60 rows of x", "fit again from the files"],
-    );
+    folder.write("ids.txt", "a0\n");
+    let parts = ["60 of the 60 rows of x", "fit again"];
+    folder.fails(1, "update far.bridged --forget ids.txt --in-place", &parts);
     folder.ok("update far.bridged --pairs more.csv --in-place");
     assert!(folder.read("m.bridged") == old);
+}
+
+#[test]
+fn rows_of_a_model_that_left_them_in_their_files_come_from_files_too() {
+    let folder = folder();
+    folder.ok(&format!("{FIT} --pairs pairs.csv --in-passes --cluster kmeans -o far.bridged"));
+    folder.ok("update far.bridged --x x-new.csv --y y-new.csv --pairs new-pairs.csv -o m2.bridged");
+    let about = folder.json("inspect m2.bridged");
+    assert_eq!((&about["x"]["rows"], &about["pairs"]), (&90.into(), &9.into()));
+    let seen = folder.ok("inspect m2.bridged");
+    assert!(seen.contains("x.csv; the model holds 90 of them; unchanged since"), "{seen}");
+    // Among all rows, wherever they are.
+    folder.ok("predict m2.bridged x-all.csv --nearest 90 -o near.csv");
+    let near = folder.text("near.csv");
+    assert!((0..90).all(|i| near.contains(&format!(",b{i},"))), "{near}");
+    // One fit of everything ends in the same clusters.
+    folder.ok("fit --x x.csv x-new.csv --y y.csv y-new.csv -k 3 --pairs pairs.csv --in-passes --cluster kmeans -o all.bridged");
+    let (a, b) = (folder.json("inspect all.bridged"), folder.json("inspect m2.bridged"));
+    let of = |about: &Value| about["x"]["inertia"].as_f64().unwrap();
+    assert!((of(&a) / of(&b) - 1.0).abs() < 1e-3, "{} and {}", of(&a), of(&b));
 }
 
 #[test]

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! with m_j the rows that c_j stands for. That is one pass over the new rows, whatever there was before; the scaling
-//! stays as it was.
+//! stays as it was. Of a pool whose old rows stay in their files, the same is done with f = 0.
 
+use super::files::OfAll;
 use super::pool::NewPool;
 use super::regions::{self, Region};
 use crate::Error;
@@ -21,7 +22,7 @@ use crate::kept::KeptRows;
 use crate::settings::{Count, SideSpec};
 use crate::side::Side;
 use bridged_math::distance::squared_distance;
-use bridged_math::{Matrix, MatrixRef, Seed, Watch};
+use bridged_math::{Matrix, MatrixRef, Rows, Seed, Watch};
 use std::collections::BTreeSet;
 
 /// How an update goes.
@@ -55,11 +56,11 @@ pub(super) fn update(
         return Err(Error::RowsAreFixed { side: name, method: spec.cluster.name() });
     };
     let stay = pool.stay();
-    let new = rows.select(stay.len()..rows.rows());
+    let new = pool.new_rows(rows);
     let labels = side.assign(new.view());
     let mut regions = regions::find(side, new.view(), &labels, how.watch)?;
     for region in &mut regions {
-        let id = |&row: &usize| pool.names().id(stay.len() + row);
+        let id = |&row: &usize| pool.new_id(row);
         (region.ids, region.added) = (region.rows.iter().map(id).collect(), how.new_clusters);
     }
     let added: Vec<&Region> = regions.iter().filter(|region| region.added).collect();
@@ -68,8 +69,8 @@ pub(super) fn update(
     for (region, j) in added.iter().zip(side.k()..) {
         region.rows.iter().for_each(|&row| labels[row] = j as u32);
     }
-    let side = if how.forgetting > 0.0 {
-        moved(side, (rows, new.view()), &labels, k, how.forgetting)?
+    let side = if how.forgetting > 0.0 || pool.in_files().is_some() {
+        moved((side, pool), (rows, new.view()), &labels, k, how.forgetting)?
     } else {
         let old = stay.iter().map(|&row| side.clustering.labels[row]);
         let labels: Vec<u32> = old.chain(labels).collect();
@@ -111,7 +112,7 @@ fn warm(spec: &ClusterSpec) -> Option<Box<dyn FnOnce(Matrix) -> ClusterSpec + '_
 
 /// The side with every centroid moved towards its new rows.
 fn moved(
-    side: &Side,
+    (side, pool): (&Side, &NewPool),
     (rows, new): (MatrixRef<'_>, MatrixRef<'_>),
     labels: &[u32],
     k: usize,
@@ -134,16 +135,33 @@ fn moved(
     let centres = Matrix::new(k, centroids.cols(), unit).expect("as many as before");
     let rule = AssignRule::Nearest { centres, metric };
     let scaled = side.scaler.apply(rows);
+    let of_new = labels;
     let labels = rule.assign(scaled.view());
-    let mut sizes = vec![0u32; k];
-    labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    let inertia = labels.iter().zip(scaled.view().iter_rows());
-    let inertia =
-        inertia.map(|(&label, row)| squared_distance(row, centroids.row(label as usize))).sum();
+    let of_all = match pool.in_files() {
+        Some(_) => Some(OfAll::new(side, &centroids, (new, scaled_new.view()), of_new)?),
+        None => None,
+    };
+    let (sizes, inertia) = match &of_all {
+        Some(all) => (all.sizes.clone(), all.inertia()),
+        None => {
+            let mut sizes = vec![0u32; k];
+            labels.iter().for_each(|&label| sizes[label as usize] += 1);
+            let rows = labels.iter().zip(scaled.view().iter_rows());
+            let square = |(&label, row): (&u32, &[f32])| {
+                squared_distance(row, centroids.row(label as usize))
+            };
+            (sizes, rows.map(square).sum())
+        }
+    };
     let clustering =
         Clustering { labels, centroids, sizes, inertia, iterations: 0, converged: true, rule };
-    let mut now = Side::measured(side.scaler.clone(), clustering, values, (&rows, &scaled.view()))?;
-    now.mass = Some(mass);
+    let measured_on: (&dyn Rows, &dyn Rows) = (&rows, &scaled.view());
+    let mut now = Side::measured(side.scaler.clone(), clustering, values, measured_on)?;
+    if let Some(all) = of_all {
+        (now.radii, now.mean) = (all.radii, all.mean);
+    }
+    // Where nothing counts less, the sizes say it.
+    now.mass = (forgetting > 0.0 || side.mass.is_some()).then_some(mass);
     Ok(now)
 }
 
@@ -165,8 +183,7 @@ impl Side {
     /// Takes over what the rows of a side are called and were moved by, and the rows.
     pub(super) fn take(&mut self, before: &Side, pool: NewPool, rows: Option<KeptRows>) {
         self.offset = before.offset.clone();
-        self.kept = before.kept.clone();
-        self.names = pool.into_names();
+        (self.names, self.kept) = pool.into_names(before);
         self.rows = rows;
     }
 }

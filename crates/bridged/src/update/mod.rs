@@ -4,7 +4,7 @@
 //! |---|---|
 //! | pairs | links, maps, checks; both clusterings and all further cuts stay as they are |
 //! | rows, or rows to forget | k-means goes on from the centroids it had, over all rows; the further cuts are cut anew |
-//! | rows, where older ones count less | each centroid moves to the weighted mean of what it stood for and its new rows |
+//! | rows, where older ones count less or stay in their files | each centroid moves to the weighted mean of what it stood for and its new rows |
 //!
 //! A model with more pairs has the bytes of a fit with those clusterings and all pairs. Clusters keep their numbers. New
 //! rows that no cluster explains are offered as clusters of their own ([`regions`]), and only added on demand.
@@ -13,11 +13,13 @@
 //! |---|---|
 //! | `pool.rs` | a pool after rows came and went: names, numbers, no id twice |
 //! | `centres.rs` | where its clusters are then |
+//! | `files.rs` | of a pool whose rows stay in their files |
 //! | `regions.rs` | new rows that lie together far from every cluster |
 //! | `changes.rs` | what has changed, for a person |
 
 mod centres;
 mod changes;
+mod files;
 mod pool;
 mod regions;
 
@@ -112,6 +114,16 @@ impl BridgedModel {
         if rows_stay && change.added == 0 {
             let changes = Changes::between(self, self, change, [(&x, &[]), (&y, &[])]);
             return Ok(Updated { model: self.clone(), changes });
+        }
+        // Of pools in files, the model goes on with some of their rows.
+        let (x, x_chosen) = x.thinned(&self.x, all.iter().map(|p| p.0 as usize));
+        let (y, y_chosen) = y.thinned(&self.y, all.iter().map(|p| p.1 as usize));
+        let renumbered = |row: u32, chosen: &Option<Vec<usize>>| match chosen {
+            Some(chosen) => chosen.binary_search(&(row as usize)).map_or(row, |at| at as u32),
+            None => row,
+        };
+        for (a, b) in &mut all {
+            (*a, *b) = (renumbered(*a, &x_chosen), renumbered(*b, &y_chosen));
         }
         let (x_rows, y_rows) = (x.rows(&self.x)?, y.rows(&self.y)?);
         let (of_x, of_y) = (x_rows.view(), y_rows.view());

@@ -1,10 +1,12 @@
 //! A pool after rows came and went: what they are called, and which row has which number.
 
+use super::files::{self, InFiles};
 use crate::Error;
 use crate::kept::KeptRows;
 use crate::problem::Pool;
+use crate::rows_at::{Kept, RowsAt};
 use crate::side::{Names, Side, TextColumn};
-use bridged_math::Matrix;
+use bridged_math::{Matrix, MatrixRef};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -21,7 +23,8 @@ struct Changed {
     /// The old numbers of the rows that stay, ascending.
     stay: Vec<usize>,
     added: Matrix,
-    before: usize,
+    forgotten: usize,
+    in_files: Option<InFiles>,
 }
 
 impl NewPool {
@@ -37,12 +40,16 @@ impl NewPool {
 
     /// How many rows came in.
     pub fn added(&self) -> usize {
-        self.changed.as_ref().map_or(0, |changed| changed.added.rows())
+        let rows = |changed: &Changed| match &changed.in_files {
+            Some(InFiles { new: Some(new), .. }) => new.rows(),
+            _ => changed.added.rows(),
+        };
+        self.changed.as_ref().map_or(0, rows)
     }
 
     /// How many rows went out.
     pub fn forgotten(&self) -> usize {
-        self.changed.as_ref().map_or(0, |changed| changed.before - changed.stay.len())
+        self.changed.as_ref().map_or(0, |changed| changed.forgotten)
     }
 
     pub(super) fn is_unchanged(&self) -> bool {
@@ -62,6 +69,53 @@ impl NewPool {
         self.changed.as_ref().map_or(&[], |changed| &changed.stay)
     }
 
+    /// The ids of new rows, by their places among them.
+    pub(super) fn new_id(&self, row: usize) -> String {
+        match self.in_files() {
+            Some(InFiles { ids, .. }) => ids[row].clone(),
+            None => self.names.id(self.stay().len() + row),
+        }
+    }
+
+    /// What is known of a pool whose rows stay in their files.
+    pub(super) fn in_files(&self) -> Option<&InFiles> {
+        self.changed.as_ref().and_then(|changed| changed.in_files.as_ref())
+    }
+
+    /// The new rows, all of them; `rows` are those that the model will hold.
+    pub(super) fn new_rows(&self, rows: MatrixRef<'_>) -> Matrix {
+        match self.in_files().and_then(|files| files.new.as_ref()) {
+            Some(new) => new.clone(),
+            None => rows.select(self.stay().len()..rows.rows()),
+        }
+    }
+
+    /// Of a pool whose rows stay in their files, only the rows that a model holds: old and new in proportion, and those of
+    /// pairs. Also gives which rows these are, unless they are all.
+    pub(super) fn thinned(
+        mut self,
+        side: &Side,
+        paired: impl Iterator<Item = usize>,
+    ) -> (Self, Option<Vec<usize>>) {
+        let Some(Changed { stay, added, in_files: Some(files), .. }) = &mut self.changed else {
+            return (self, None);
+        };
+        let Some(kept) = &side.kept else { return (self, None) };
+        let (old, new) = (stay.len(), added.rows());
+        let chosen = files::chosen((old, kept.total as usize), new, paired);
+        let from = chosen.partition_point(|&row| row < old);
+        let number = |&row: &usize| match row < old {
+            true => kept.rows[stay[row]],
+            false => kept.total + (row - old) as u64,
+        };
+        files.numbers = chosen.iter().map(number).collect();
+        let few = added.view().select(chosen[from..].iter().map(|row| row - old));
+        files.new = Some(std::mem::replace(added, few));
+        *stay = chosen[..from].iter().map(|&row| stay[row]).collect();
+        self.names = of_rows(&self.names, &chosen);
+        (self, Some(chosen))
+    }
+
     /// All rows.
     pub(super) fn rows<'a>(&self, side: &'a Side) -> Result<Cow<'a, Matrix>, Error> {
         let rows = side.rows()?;
@@ -74,8 +128,14 @@ impl NewPool {
         Ok(Cow::Owned(Matrix::new(n, rows.cols(), data).expect("whole rows of one width")))
     }
 
-    pub(super) fn into_names(self) -> Names {
-        self.names
+    /// What the rows are called, and which rows of a pool in files they are.
+    pub(super) fn into_names(self, before: &Side) -> (Names, Option<Kept>) {
+        let files = self.changed.and_then(|changed| changed.in_files);
+        let kept = match files {
+            Some(files) => before.kept.as_ref().map(|kept| files.kept(kept)),
+            None => before.kept.clone(),
+        };
+        (self.names, kept)
     }
 
     /// Those rows as a model keeps them.
@@ -103,29 +163,39 @@ impl Side {
             let (held, total) = (self.len(), self.total());
             return Err(Error::RowsStayInFiles { side: name, held, total });
         }
+        self.change(name, added, forget, None)
+    }
+
+    /// The same for a pool whose rows stay in their files, of which a model holds some: with new rows, which are there.
+    pub fn changed_in_files(
+        &self,
+        name: &'static str,
+        added: Pool,
+        at: RowsAt,
+    ) -> Result<NewPool, Error> {
+        if self.kept.is_none() || added.rows.rows() == 0 {
+            return self.changed(name, Some(added), &[]);
+        }
+        self.change(name, Some(added), &[], Some(at))
+    }
+
+    fn change(
+        &self,
+        name: &'static str,
+        added: Option<Pool>,
+        forget: &[usize],
+        at: Option<RowsAt>,
+    ) -> Result<NewPool, Error> {
         let gone: HashSet<usize> = forget.iter().copied().collect();
         let stay: Vec<usize> = (0..self.len()).filter(|row| !gone.contains(row)).collect();
         let (names, added) = match added {
             Some(pool) => self.with_added(name, pool, &stay, !gone.is_empty())?,
-            None => (self.names_of(&stay), Matrix::zeros(0, self.cols())),
+            None => (of_rows(&self.names, &stay), Matrix::zeros(0, self.cols())),
         };
         names.check(name, stay.len() + added.rows())?;
-        Ok(NewPool { changed: Some(Changed { stay, added, before: self.len() }), names })
-    }
-
-    /// What rows are called, which are no longer called by their places.
-    fn names_of(&self, rows: &[usize]) -> Names {
-        let Names { texts, vector, id, .. } = &self.names;
-        let of = |column: &TextColumn| TextColumn {
-            name: column.name.clone(),
-            values: rows.iter().map(|&row| column.values[row].clone()).collect(),
-        };
-        Names {
-            ids: rows.iter().map(|&row| self.names.id(row)).collect(),
-            texts: texts.iter().map(of).collect(),
-            vector: vector.clone(),
-            id: id.clone(),
-        }
+        let in_files = at.map(|at| InFiles::new(at, &names, stay.len()));
+        let changed = Changed { stay, added, forgotten: gone.len(), in_files };
+        Ok(NewPool { changed: Some(changed), names })
     }
 
     fn with_added(
@@ -143,12 +213,14 @@ impl Side {
             return Err(Error::OtherOffset { side: name });
         }
         new.check(name, rows.rows())?;
-        let mut names = self.names_of(stay);
+        let mut names = of_rows(&self.names, stay);
         let numbered = self.names.ids.is_empty() && new.ids.is_empty() && new.id.is_none();
+        // Of rows in files, only some numbers are known.
+        let next = self.kept.as_ref().map(|kept| kept.total);
         if numbered && self.names.id.is_none() && !some_go {
             names.ids = Vec::new();
         } else {
-            names.ids.extend(new_ids(&names, &new, rows.rows(), name)?);
+            names.ids.extend(new_ids((&names, next), &new, rows.rows(), name)?);
             let mut seen = HashSet::with_capacity(names.ids.len());
             if let Some(id) = names.ids.iter().find(|id| !seen.insert(id.as_str())) {
                 return Err(Error::IdAgain { side: name, id: id.clone() });
@@ -169,6 +241,20 @@ impl Side {
     }
 }
 
+/// What rows are called, which are no longer called by their places.
+fn of_rows(names: &Names, rows: &[usize]) -> Names {
+    let of = |column: &TextColumn| TextColumn {
+        name: column.name.clone(),
+        values: rows.iter().map(|&row| column.values[row].clone()).collect(),
+    };
+    Names {
+        ids: rows.iter().map(|&row| names.id(row)).collect(),
+        texts: names.texts.iter().map(of).collect(),
+        vector: names.vector.clone(),
+        id: names.id.clone(),
+    }
+}
+
 /// What a column says of rows: nothing where it is not there.
 fn values_of(column: Option<&TextColumn>, rows: usize) -> impl Iterator<Item = String> {
     let values = column.map(|column| column.values.clone()).unwrap_or_default();
@@ -177,7 +263,7 @@ fn values_of(column: Option<&TextColumn>, rows: usize) -> impl Iterator<Item = S
 
 /// The ids of new rows: their own, or the next numbers where the rows before are called by numbers.
 fn new_ids(
-    old: &Names,
+    (old, next): (&Names, Option<u64>),
     new: &Names,
     rows: usize,
     side: &'static str,
@@ -189,7 +275,8 @@ fn new_ids(
     let numbers: Option<Vec<u64>> = old.ids.iter().map(|id| id.parse().ok()).collect();
     match numbers {
         Some(numbers) if old.id.is_none() => {
-            let next = numbers.iter().max().map_or(0, |last| last + 1);
+            let after = numbers.iter().max().map_or(0, |last| last + 1);
+            let next = next.unwrap_or(after);
             Ok((next..).take(rows).map(|number| number.to_string()).collect())
         }
         _ if !new.ids.is_empty() => Ok(new.ids.clone()),

@@ -5,8 +5,10 @@ use bridged::settings::{KeepRows, Members, PairRows};
 use bridged::synth::{Mixture, Pairs, Sample};
 use bridged::update::{Update, Updated};
 use bridged::{
-    BridgedClustering, BridgedModel, Direction, Error, Matrix, Names, Pool, Preset, Seed, Silent,
+    BridgedClustering, BridgedModel, Direction, Error, Keep, Matrix, Names, PartAt, Pool, Preset,
+    RowsAt, Seed, Silent, StoredPool,
 };
+use bridged_math::rows::InParts;
 
 fn sample(x: usize, y: usize, pairs: usize) -> Sample {
     let mixture = Mixture { classes: 4, dim_x: 5, dim_y: 3, separation: 9.0, ..Mixture::default() };
@@ -212,6 +214,82 @@ fn older_rows_count_less_by_the_rate_each_time() {
     let twice = add(&read, &[[4.0]]);
     assert_eq!(twice.x().values().row(near)[0], 3.0);
     assert_eq!(twice.x().len(), 6);
+}
+
+#[test]
+fn a_pool_in_files_takes_new_rows_and_knows_what_a_fit_of_all_knows() {
+    let mixture = Mixture { classes: 4, dim_x: 3, dim_y: 2, separation: 9.0, ..Mixture::default() };
+    let s = mixture.draw(sizes(15_000, 10_500, 50, Pairs::Stratified(4)), Seed(3));
+    let mut settings = BridgedClustering { members: Members::One, ..Preset::Default.with_k(4) };
+    (settings.x.cluster, settings.y.cluster) = (spec("kmeans", 4), spec("kmeans", 4));
+    let at = |name: &str, rows: u64| RowsAt {
+        names: vec![name.into()],
+        parts: vec![PartAt {
+            name: name.into(),
+            rows,
+            bytes: 1,
+            stamp: "1".into(),
+            fingerprint: None,
+        }],
+        missing: None,
+    };
+    let names = |rows: &[usize]| Names {
+        ids: rows.iter().map(|row| format!("row-{row}")).collect(),
+        id: Some("id".into()),
+        ..Names::default()
+    };
+    let names_of = |rows: &[usize]| Ok(names(rows));
+    let fit = |n: usize, pairs: &[(u32, u32)]| {
+        let x = s.x.view().select(0..n);
+        let (x, y) = (InParts::new(x.view(), 777), InParts::new(s.y.view(), 999));
+        let keep = |name, rows| Some(Keep { names_of: &names_of, at: at(name, rows) });
+        let pool = |rows, keep| StoredPool {
+            rows,
+            names: Names::default(),
+            offset: Default::default(),
+            keep,
+        };
+        let (x_keep, y_keep) = (keep("x.csv", n as u64), keep("y.csv", 10_500));
+        settings.fit_stored(pool(&x, x_keep), pool(&y, y_keep), pairs, Seed(5), &Silent).unwrap()
+    };
+    let early: Vec<(u32, u32)> = s.pairs.iter().copied().filter(|p| p.0 < 12_000).collect();
+    let (model, all) = (fit(12_000, &early), fit(15_000, &early));
+    let added = named(&s.x, 12_000, 15_000);
+    let x = model.x().changed_in_files("x", added, at("more.csv", 3_000)).unwrap();
+    let place = |id: String| (0..13_100).position(|row| x.names().id(row) == id).unwrap() as u32;
+    let pair = (place("row-14000".into()), 0);
+    let y = model.y().changed("y", None, &[]).unwrap();
+    let update = Update { pairs: vec![pair], ..model.begin_update(x.clone(), y) };
+    let updated = model.update(update, &Silent).unwrap();
+    let now = &updated.model;
+    assert_eq!((now.x().total(), updated.changes.x.added), (15_000, 3_000));
+    assert_eq!(now.x().sizes().iter().sum::<u32>(), 15_000);
+    let (last, held) = (now.pairs().last().unwrap(), now.x().len());
+    assert_eq!(now.x().names().id(last.0 as usize), "row-14000");
+    assert_eq!(now.x().row_in_pool(last.0 as usize), 14_000);
+    assert!((10_000..10_000 + 20).contains(&held), "{held}");
+    let at = now.x().rows_at().unwrap();
+    assert_eq!(at.parts.iter().map(|part| part.rows).collect::<Vec<_>>(), [12_000, 3_000]);
+    // Rows, names and numbers belong together still.
+    for row in [0, 5_000, held - 1] {
+        let number = now.x().row_in_pool(row);
+        assert_eq!(now.x().names().id(row), format!("row-{number}"));
+        assert_eq!(now.x().rows().unwrap().row(row), s.x.row(number));
+    }
+    for (a, b) in now.x().mean().iter().zip(all.x().mean()) {
+        assert!((a - b).abs() < 1e-4, "the mean of all rows: {a} and {b}");
+    }
+    let matched = |row: usize| {
+        let away = |other: usize| {
+            let pairs = now.x().values().row(row).iter().zip(all.x().values().row(other));
+            pairs.map(|(a, b)| (a - b).powi(2)).sum::<f32>()
+        };
+        (0..4).map(away).fold(f32::INFINITY, f32::min)
+    };
+    assert!((0..4).all(|row| matched(row) < 1e-3), "means of clusters");
+    let off = now.x().clustering().inertia / all.x().clustering().inertia - 1.0;
+    assert!(off.abs() < 1e-3, "{off}");
+    assert_eq!(BridgedModel::from_bytes(&now.to_bytes().unwrap(), "m".as_ref()).unwrap(), *now);
 }
 
 #[test]
