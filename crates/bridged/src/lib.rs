@@ -91,7 +91,11 @@ pub use bridged_math::seed::Rng;
 pub use bridged_math::{
     Cancelled, Event, Matrix, MatrixRef, Scope, Seed, ShapeError, Silent, Stage, Watch,
 };
-pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
+pub use check::{
+    ClusterShare, ColumnDrift, Contradiction, DistanceShare, Drift, DriftAsk, DriftTest,
+    DriftVerdict, Grade, LeaveOneOut, NewPairs, NewRows, Nowhere, PairContradiction, PairDrift,
+    SideDrift, Verdict, quantile,
+};
 pub use ensemble::MemberShare;
 pub use error::Error;
 pub use evaluate::{BridgeScores, ByMetric, Evaluation, Latent, Scores, ValueScores};

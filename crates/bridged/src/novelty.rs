@@ -31,7 +31,7 @@
 //! O(n k d) once, for at most 100,000 rows, evenly spaced; the summary holds at most 1,024 scores: the 256 highest, and the others at ranks that
 //! grow by a constant factor, so that p is exact where it is small and within some per cent elsewhere.
 
-use crate::cluster::{AssignRule, Clustering, Gaussian};
+use crate::cluster::{AssignRule, Clustering, Gaussian, NOISE};
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::neighbors::Neighbors;
 use bridged_math::{MatrixRef, Rows, RowsError, chunks};
@@ -259,6 +259,21 @@ fn leave_one_out(x: MatrixRef<'_>, labels: &[u32], clustering: &Clustering) -> V
                 Away { cluster: of_kept[found[at] as usize], distance: squared[at].sqrt() }
             })
         }
+    }
+}
+
+/// The clusters that these rows of the pool, scaled, with these labels, would get if each had been left out; noise
+/// stays noise.
+pub(crate) fn left_out_clusters(
+    x: MatrixRef<'_>,
+    labels: &[u32],
+    clustering: &Clustering,
+) -> Vec<u32> {
+    match &clustering.rule {
+        AssignRule::Nearest { .. } if !labels.contains(&NOISE) => {
+            leave_one_out(x, labels, clustering).into_iter().map(|away| away.cluster).collect()
+        }
+        _ => labels.to_vec(),
     }
 }
 
