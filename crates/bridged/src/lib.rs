@@ -60,6 +60,7 @@ pub mod checkpoint;
 pub mod cluster;
 pub mod columns;
 mod describe;
+mod diff;
 mod ensemble;
 mod error;
 mod evaluate;
@@ -95,6 +96,10 @@ pub use check::{
     ClusterShare, ColumnDrift, Contradiction, DistanceShare, Drift, DriftAsk, DriftTest,
     DriftVerdict, Grade, LeaveOneOut, NewPairs, NewRows, Nowhere, PairContradiction, PairDrift,
     SideDrift, Verdict, quantile,
+};
+pub use diff::{
+    ClusterMatch, DiffRows, LinkDiff, LinkEnd, MatchedBy, ModelDiff, ParameterDiff, PredictionDiff,
+    SideDiff,
 };
 pub use ensemble::MemberShare;
 pub use error::Error;

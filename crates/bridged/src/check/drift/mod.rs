@@ -175,6 +175,14 @@ pub struct SideDrift {
     pub columns: Vec<ColumnDrift>,
 }
 
+impl Drift {
+    /// The verdict on rows whose columns could not even be read as those of the model, for these reasons.
+    pub fn of_other_columns(reasons: Vec<String>, level: f64) -> Self {
+        let found = Findings { broken: reasons, ..Findings::default() };
+        found.judge(level, Vec::new(), None)
+    }
+}
+
 impl BridgedModel {
     /// Whether new data are as those that the model was fitted on. The same data give the same answer.
     pub fn drift(&self, ask: DriftAsk<'_>, watch: &dyn Watch) -> Result<Drift, Error> {

@@ -69,6 +69,14 @@ impl Regions {
             if mean > 0.0 { away[i] / mean } else { 0.0 }
         };
         let scores: Vec<f64> = (0..n).map(in_units).collect();
+        Ok(Self::with(found.labels, k, &scores))
+    }
+
+    /// Rows with these regions, each so far from its centroid.
+    pub fn with(labels: Vec<u32>, k: usize, scores: &[f64]) -> Self {
+        let n = labels.len();
+        let mut sizes = vec![0u32; k];
+        labels.iter().for_each(|&j| sizes[j as usize] += 1);
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_by(|&a, &b| scores[a as usize].total_cmp(&scores[b as usize]));
         let is_last = |at: usize| {
@@ -76,7 +84,7 @@ impl Regions {
             next.is_none_or(|&next| scores[next as usize] > scores[order[at] as usize])
         };
         let order = (0..n).map(|at| (order[at], is_last(at))).collect();
-        Ok(Self { labels: found.labels, sizes: found.sizes, order })
+        Self { labels, sizes, order }
     }
 
     /// p of the shares and of the distances.
@@ -139,13 +147,9 @@ mod tests {
         ) {
             let n = rows.len();
             let labels: Vec<u32> = rows.iter().map(|r| r.0).collect();
-            let mut sizes = vec![0u32; 4];
-            labels.iter().for_each(|&l| sizes[l as usize] += 1);
-            let mut order: Vec<u32> = (0..n as u32).collect();
-            order.sort_by_key(|&i| rows[i as usize].1);
-            let last = |at: usize| at + 1 == n || rows[order[at + 1] as usize].1 > rows[order[at] as usize].1;
-            let order: Vec<(u32, bool)> = (0..n).map(|at| (order[at], last(at))).collect();
-            let regions = Regions { labels: labels.clone(), sizes: sizes.clone(), order };
+            let scores: Vec<f64> = rows.iter().map(|r| f64::from(r.1)).collect();
+            let regions = Regions::with(labels.clone(), 4, &scores);
+            let sizes = regions.sizes.clone();
             let chosen: Vec<u32> = (0..n as u32).filter(|&i| rows[i as usize].2).collect();
             prop_assume!(!chosen.is_empty() && chosen.len() < n);
 
