@@ -134,8 +134,27 @@ impl Novelty {
         away.iter().map(|a| self.p_value(a)).collect()
     }
 
+    /// How far each of these rows is from its cluster, in units of it.
+    pub fn scores_of(
+        &self,
+        clustering: &Clustering,
+        scaled: MatrixRef<'_>,
+        labels: &[u32],
+    ) -> Vec<f64> {
+        let away = distances(&clustering.rule, scaled, labels);
+        away.iter().map(|a| self.score(a)).collect()
+    }
+
+    fn score(&self, away: &Away) -> f64 {
+        in_units(away.distance, self.radii[away.cluster as usize])
+    }
+
     fn p_value(&self, away: &Away) -> f64 {
-        let score = in_units(away.distance, self.radii[away.cluster as usize]);
+        self.p_of_score(self.score(away))
+    }
+
+    /// The p-value of a row so far from its cluster.
+    pub fn p_of_score(&self, score: f64) -> f64 {
         let as_far = self.scores.partition_point(|s| *s >= score); // of the kept scores
         let one_more = self.rows as f64 + 1.0;
         if as_far == 0 {

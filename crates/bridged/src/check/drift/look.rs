@@ -8,7 +8,7 @@ use super::columns::{ColumnDrift, Columns};
 use super::intervals::{simultaneous, wilson};
 use crate::Error;
 use crate::cluster::NOISE;
-use crate::novelty::UNFAMILIAR;
+use crate::novelty::{Novelty, UNFAMILIAR};
 use crate::range;
 use crate::side::Side;
 use bridged_math::Rows;
@@ -63,6 +63,8 @@ pub(super) struct Look {
     pub outside: u64,
     /// Rows with p at most each of [`BEYOND`], and at most [`UNFAMILIAR`]; none of a model that has no p.
     beyond: Option<([u64; 3], u64)>,
+    /// How many rows are nearer to their clusters than this many kept scores of the fit.
+    places: Vec<u64>,
     /// Of each column Σ (v − m), Σ (v − m)², and how many values are beyond all that the fit saw.
     sums: Vec<f64>,
     /// m of each column.
@@ -88,6 +90,7 @@ impl Look {
             counts: vec![0; side.k()],
             outside: 0,
             beyond: side.novelty.as_ref().map(|_| ([0; 3], 0)),
+            places: vec![0; side.novelty.as_ref().map_or(0, |n| n.scores.len() + 1)],
             sums: Vec::new(),
             around,
         };
@@ -111,11 +114,13 @@ impl Look {
                 }
             }
             if let (Some(novelty), Some((beyond, nowhere))) = (&side.novelty, &mut look.beyond) {
-                for p in novelty.p_values(&side.clustering, scaled.view(), &labels) {
+                for score in novelty.scores_of(&side.clustering, scaled.view(), &labels) {
+                    let p = novelty.p_of_score(score);
                     for (count, share) in beyond.iter_mut().zip(BEYOND) {
                         *count += u64::from(p <= share);
                     }
                     *nowhere += u64::from(p <= UNFAMILIAR);
+                    look.places[novelty.scores.partition_point(|s| *s > score)] += 1;
                 }
             }
             sums.add(first, part.rows(), |range, sums| {
@@ -170,6 +175,19 @@ impl Look {
         (0..).zip(self.counts.iter().zip(fit)).map(of).collect()
     }
 
+    /// p of the distances beside those of the fit, each row left out, where its rows are not there any more: the test of
+    /// Kolmogorov and Smirnov by its limit, at the scores that the model has kept.
+    pub fn test_distances(&self, novelty: &Novelty) -> f64 {
+        let (n, m) = (novelty.rows as f64, self.rows as f64);
+        let (mut reached, mut most) = (0u64, 0.0f64);
+        for (count, &rank) in self.places.iter().zip(&novelty.ranks) {
+            reached += count; // new rows at least as far as this score
+            most = most.max((reached as f64 / m - rank as f64 / n).abs());
+        }
+        let root = (n * m / (n + m)).sqrt();
+        kolmogorov((root + 0.12 + 0.11 / root) * most)
+    }
+
     /// How far the rows are from their clusters.
     pub fn distances(&self) -> Vec<DistanceShare> {
         let Some((beyond, _)) = self.beyond else { return Vec::new() };
@@ -204,6 +222,16 @@ impl Look {
     }
 }
 
+/// P(K > λ) of Kolmogorov's distribution.
+fn kolmogorov(lambda: f64) -> f64 {
+    if lambda < 0.2 {
+        return 1.0; // the series does not converge; the true value is above 1 − 10⁻¹²
+    }
+    let term = |k: i32| (-2.0 * (f64::from(k) * lambda).powi(2)).exp();
+    let sum: f64 = (1..=100).map(|k| if k % 2 == 1 { term(k) } else { -term(k) }).sum();
+    (2.0 * sum).clamp(0.0, 1.0)
+}
+
 /// What a column is called: one of several by its name, one of a list by its place.
 pub(super) fn column_name(side: &Side, column: usize) -> String {
     let names = &side.names().vector;
@@ -211,5 +239,17 @@ pub(super) fn column_name(side: &Side, column: usize) -> String {
         (n, Some(name), _) if n == side.cols() => name.clone(),
         (1, _, Some(list)) => format!("{list}[{column}]"),
         _ => format!("column {column}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kolmogorov;
+
+    #[test]
+    fn the_limit_is_that_of_the_tables() {
+        for (lambda, p) in [(0.1, 1.0), (0.8276, 0.5), (1.3581, 0.05), (1.6276, 0.01)] {
+            assert!((kolmogorov(lambda) - p).abs() < 1e-4, "{lambda}: {}", kolmogorov(lambda));
+        }
     }
 }

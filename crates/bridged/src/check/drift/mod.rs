@@ -1,10 +1,11 @@
 //! Is what comes in still what the model was fitted on? Same, shifted or broken.
 //!
 //! **Same or shifted** is decided by tests. Rows that a clustering was fitted on lie nearer to its centroids than new
-//! rows of the same kind, in many columns far nearer, and leaving out one row at a time does not make up for it: the
-//! other rows of its cluster are there because of it. So no test compares the new rows with the centroids of the model.
+//! rows of the same kind: in 300 columns, with ten rows or a hundred to a cluster, nearly every comparison of their distances would be a false
+//! alarm. Leaving out one row at a time nearly makes up for it, but not by any theorem, since the other rows of its cluster
+//! are there because of it. So the tests do not ask the centroids of the model.
 //! The rows of the fit and the new rows are put together and clustered anew, as one sample in which neither is
-//! favoured ([`Pooled`]), and then asked: are the new ones spread over these regions and within them as the old ones are?
+//! favoured (`pooled.rs`), and then asked: are the new ones spread over these regions and within them as the old ones are?
 //! What difference chance makes is known by giving the names "old" and "new" to the same rows at random, which is exact for
 //! any number of rows and columns (Fisher 1935; Pitman 1937):
 //!
@@ -14,6 +15,9 @@
 //! | distances | Kolmogorov and Smirnov's D of the distances to the region's centroid, in units of its radius | `regions.rs` |
 //! | columns | the largest difference of any column, in its mean or in its spread | `columns.rs` |
 //! | pairs | Fisher's exact test: more contradictions than among the pairs that the fit left out | `pairs.rs` |
+//!
+//! A model without rows is asked by its [novelty](crate::UNFAMILIAR) instead, in which each row was left out: for the distances alone, and to the
+//! accuracy of that. What could not be judged is said.
 //!
 //! The p-values are adjusted by Holm's method, so that all tests together raise a false alarm with a probability of
 //! at most the level.
@@ -328,6 +332,9 @@ fn side_drift(
         found.test("columns", Some(name), tested.p);
         moved.iter_mut().for_each(|c| c.p = tested.of_columns.get(c.column).copied());
     }
+    if let (None, Some(novelty)) = (&old, &side.novelty) {
+        found.test("distances", Some(name), look.test_distances(novelty));
+    }
     broken::columns(name, &look, (side, columns.as_ref()), found);
     broken::nowhere(name, &look, found);
     moved.sort_by(|a, b| {
@@ -376,8 +383,8 @@ fn reference(
     }
     if !side.keeps_rows() {
         found.not_judged.push(format!(
-            "whether {name} has shifted, and whether single columns have moved: the model keeps no rows of {name} to \
-             compare with; give the rows of the fit, or other rows that were fine"
+            "the shares of the clusters of {name}, and single columns: the model keeps no rows of {name} to compare with; \
+             give the rows of the fit, or other rows that were fine"
         ));
         return Ok(None);
     }
