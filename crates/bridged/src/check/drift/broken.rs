@@ -55,29 +55,29 @@ pub(super) fn limits(columns: &Columns) -> Vec<f64> {
     columns.deviations.iter().zip(&columns.farthest).map(of).collect()
 }
 
-/// Columns on another scale, or counted from elsewhere.
+/// The columns on another scale, or counted from elsewhere: whether each is one.
 pub(super) fn columns(
     name: &str,
     look: &Look,
-    (side, fit): (&Side, Option<&Columns>),
+    (side, fit): (&Side, &Columns),
     found: &mut Findings,
-) {
-    let Some(fit) = fit else { return };
+) -> Vec<bool> {
+    let d = fit.means.len();
     if fit.rows < FEW {
         found.not_judged.push(format!(
             "whether single columns of {name} are in another unit: {} to compare with are too few",
             plural(fit.rows, "row")
         ));
-        return;
+        return vec![false; d];
     }
-    let d = fit.means.len();
-    let beyond = |&j: &usize| {
+    let is_beyond = |j: usize| {
         let out = look.out_of_range(j);
         2 * out >= look.rows && d as f64 * chance(out, look.rows, fit.rows as u64) <= CHANCE
     };
-    let mut beyond: Vec<usize> = (0..d).filter(beyond).collect();
+    let is_beyond: Vec<bool> = (0..d).map(is_beyond).collect();
+    let mut beyond: Vec<usize> = (0..d).filter(|&j| is_beyond[j]).collect();
     if beyond.is_empty() {
-        return;
+        return is_beyond;
     }
     // Farthest out first.
     let moved = look.columns(side, Some(fit));
@@ -95,6 +95,7 @@ pub(super) fn columns(
         plural(beyond.len(), "column"),
         shown.join(", "),
     ));
+    is_beyond
 }
 
 /// At most the probability that `out` of `new` values are beyond all `old` ones: Π (new − i) / (new + old − i).
@@ -102,8 +103,14 @@ fn chance(out: u64, new: u64, old: u64) -> f64 {
     (0..out).map(|i| (new - i) as f64 / (new + old - i) as f64).product()
 }
 
-/// Rows that are all larger or smaller, as in another unit.
-pub(super) fn units(name: &str, (old, new): (&Matrix, &Matrix), found: &mut Findings) {
+/// Rows that are all larger or smaller, as in another unit; a few columns that were named before play no part.
+pub(super) fn units(
+    name: &str,
+    (old, new): (&Matrix, &Matrix),
+    beyond: &[bool],
+    found: &mut Findings,
+) {
+    let are_few = 2 * beyond.iter().filter(|beyond| **beyond).count() < beyond.len();
     if old.rows() < FEW || new.rows() < FEW {
         return;
     }
@@ -111,6 +118,9 @@ pub(super) fn units(name: &str, (old, new): (&Matrix, &Matrix), found: &mut Find
     let mut squares = vec![0.0f64; old.cols()];
     for row in old.view().iter_rows() {
         squares.iter_mut().zip(row).for_each(|(s, &v)| *s += f64::from(v).powi(2) / n);
+    }
+    if are_few {
+        squares.iter_mut().zip(beyond).filter(|(_, beyond)| **beyond).for_each(|(s, _)| *s = 0.0);
     }
     let size = |row: &[f32]| {
         let numbers = row.iter().zip(&squares).filter(|(_, square)| **square > 0.0);
@@ -139,9 +149,10 @@ pub(super) fn units(name: &str, (old, new): (&Matrix, &Matrix), found: &mut Find
 pub(super) fn nowhere(name: &str, look: &Look, found: &mut Findings) {
     match look.nowhere() {
         Some(nowhere) if 2 * nowhere.rows >= look.rows => found.broken.push(format!(
-            "{} of the {} of {name} are like none of the fit: no more than {} % of its rows are as far from their clusters",
+            "{} of {} of {name} {} like none of the fit: no more than {} % of its rows are as far from their clusters",
             count(nowhere.rows as usize),
             plural(look.rows as usize, "new row"),
+            if nowhere.rows == 1 { "is" } else { "are" },
             100.0 * nowhere.unfamiliar,
         )),
         Some(_) => {}

@@ -275,7 +275,10 @@ fn sentence(test: &DriftTest, level: f64, sides: &[SideDrift]) -> String {
         }
         _ => "more of the new pairs contradict the links than the fit led to expect".to_string(),
     };
-    format!("{what} (adjusted p = {:.3})", test.adjusted)
+    match test.adjusted {
+        ..0.0005 => format!("{what} (adjusted p < 0.001)"),
+        p => format!("{what} (adjusted p = {p:.3})"),
+    }
 }
 
 /// A side beside its new rows; `None` if they cannot be rows of it.
@@ -313,6 +316,8 @@ fn side_drift(
         }
     };
     let mut moved = look.columns(side, columns.as_ref());
+    let beyond = columns.as_ref().map(|fit| broken::columns(name, &look, (side, fit), found));
+    let beyond = beyond.unwrap_or_default();
     if let Some(old) = &old {
         let sample = spaced(rows, MOST_ROWS);
         memory::require(
@@ -320,7 +325,7 @@ fn side_drift(
             tests_memory(old.rows.rows(), sample.len(), cols),
         )?;
         let new = new.rows.select(&sample)?;
-        broken::units(name, (&old.rows, &new), found);
+        broken::units(name, (&old.rows, &new), &beyond, found);
         let metric = pooled::metric(&side.clustering.rule);
         let pooled = Pooled::new(old.rows.view(), new.view());
         let draws = Relabellings::new(pooled.old(), pooled.new_rows(), relabellings);
@@ -335,7 +340,6 @@ fn side_drift(
     if let (None, Some(novelty)) = (&old, &side.novelty) {
         found.test("distances", Some(name), look.test_distances(novelty));
     }
-    broken::columns(name, &look, (side, columns.as_ref()), found);
     broken::nowhere(name, &look, found);
     moved.sort_by(|a, b| {
         let (p, q) = (a.p.unwrap_or(1.0), b.p.unwrap_or(1.0));
