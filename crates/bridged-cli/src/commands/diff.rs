@@ -170,7 +170,10 @@ fn print_side(side: &SideDiff, out: &mut dyn Write) -> Result<()> {
             named(c.other),
             counted(c.this, c.rows[0]),
             counted(c.other, c.rows[1]),
-            count(c.common),
+            match side.matched_by {
+                MatchedBy::Centroids => "–".to_string(),
+                _ => count(c.common),
+            },
             c.moved.map_or("–".to_string(), number),
         ]);
     }

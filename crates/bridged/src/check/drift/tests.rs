@@ -127,9 +127,9 @@ fn new_rows_of_the_same_kind_are_the_same() {
 }
 
 #[test]
-#[ignore = "slow: two thousand models"]
+#[ignore = "slow: four thousand models"]
 fn new_rows_of_the_same_kind_are_the_same_in_many_draws() {
-    false_alarms_are_as_rare_as_the_level_says(2000, 999);
+    false_alarms_are_as_rare_as_the_level_says(1000, 399);
 }
 
 /// How often rows of the same kind raise an alarm at 0.05 if the clusters of the model are taken for the regions: with the
