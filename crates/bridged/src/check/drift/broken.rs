@@ -4,7 +4,7 @@
 //! |---|---|
 //! | other columns | the rows have another width than those of the fit |
 //! | out of range | numbers between which distances do not fit 32-bit floats |
-//! | a column in another unit | at least half of its values are more than 10 standard deviations of the fit from the fit's mean, and twice as far as any that the fit saw |
+//! | a column in another unit | at least half of its values other than 0, which is 0 in any unit, are more than 10 standard deviations of the fit from the fit's mean, and twice as far as any that the fit saw |
 //! | rows in another unit | the median and the upper quartile of the rows' size are both at least ten times, or at most a tenth of, those of the fit |
 //! | rows like none of the fit | at least half of the rows: no more than 0.1 % of the fit's rows are as far from their clusters |
 //! | pairs | at least half contradict the links, and chance alone would not bring that about with a probability of 0.001 (`pairs.rs`) |
@@ -71,8 +71,10 @@ pub(super) fn columns(
         return vec![false; d];
     }
     let is_beyond = |j: usize| {
-        let out = look.out_of_range(j);
-        2 * out >= look.rows && d as f64 * chance(out, look.rows, fit.rows as u64) <= CHANCE
+        let (out, not_zero) = look.out_of_range(j);
+        out > 0
+            && 2 * out >= not_zero
+            && d as f64 * chance(out, look.rows, fit.rows as u64) <= CHANCE
     };
     let is_beyond: Vec<bool> = (0..d).map(is_beyond).collect();
     let mut beyond: Vec<usize> = (0..d).filter(|&j| is_beyond[j]).collect();

@@ -65,7 +65,7 @@ pub(super) struct Look {
     beyond: Option<([u64; 3], u64)>,
     /// How many rows are nearer to their clusters than this many kept scores of the fit.
     places: Vec<u64>,
-    /// Of each column Σ (v − m), Σ (v − m)², and how many values are beyond all that the fit saw.
+    /// Of each column Σ (v − m), Σ (v − m)², how many values are beyond all that the fit saw, and how many are not 0.
     sums: Vec<f64>,
     /// m of each column.
     around: Vec<f64>,
@@ -94,7 +94,7 @@ impl Look {
             sums: Vec::new(),
             around,
         };
-        let mut sums = BlockSums::new(rows.rows(), 3 * d);
+        let mut sums = BlockSums::new(rows.rows(), 4 * d);
         let mut wrong = None;
         scan_until(rows, &mut |first, part| {
             if let Some((row, column)) = part.first_non_finite() {
@@ -132,6 +132,9 @@ impl Look {
                         if limits.as_ref().is_some_and(|limits| away.abs() > limits[j]) {
                             sums[2 * d + j] += 1.0;
                         }
+                        if side.offset.raise(j, v) != 0.0 {
+                            sums[3 * d + j] += 1.0;
+                        }
                     }
                 }
             });
@@ -144,9 +147,10 @@ impl Look {
         }
     }
 
-    /// How many values of a column are beyond all that the fit saw.
-    pub fn out_of_range(&self, column: usize) -> u64 {
-        self.sums[2 * self.around.len() + column] as u64
+    /// How many values of a column are beyond all that the fit saw, and how many are not 0.
+    pub fn out_of_range(&self, column: usize) -> (u64, u64) {
+        let count = |sum: usize| self.sums[sum * self.around.len() + column] as u64;
+        (count(2), count(3))
     }
 
     /// Every cluster with its share.

@@ -259,6 +259,24 @@ fn another_unit_breaks_the_model_and_is_named() {
 }
 
 #[test]
+fn a_column_that_is_mostly_zero_is_told_to_be_in_another_unit_too() {
+    let mut rng = Seed(8).rng();
+    let rows = Matrix::from_fn(500, 9, |_, j| {
+        let v = rng.random::<f32>() + rng.random::<f32>();
+        if j == 4 && v < 1.4 { 0.0 } else { v }
+    });
+    let (fit, mut new) = (first(&rows, 0..300), first(&rows, 300..500));
+    let model = fitted(&voting(3), &fit, &fit, 6);
+    assert_eq!(drift(&model, &new).verdict, DriftVerdict::Same);
+    (0..200).for_each(|i| new.row_mut(i)[4] *= 1000.0);
+    let found = drift(&model, &new);
+    assert_eq!(found.verdict, DriftVerdict::Broken);
+    assert!(
+        found.reasons[0].starts_with("1 column of x") && found.reasons[0].ends_with("`column 4`")
+    );
+}
+
+#[test]
 fn another_width_is_said_first_and_breaks_the_model() {
     let (model, new) = model_and_new();
     let narrow = Matrix::from_fn(new.rows(), 3, |i, j| new.row(i)[j]);
