@@ -1,6 +1,9 @@
 //! Whether new data are those of the fit, and how two models differ.
 
 use crate::support::Folder;
+use bridged_io::{Column, ColumnData, Select, Table};
+use bridged_math::{Matrix, Seed};
+use rand::seq::SliceRandom;
 use serde_json::Value;
 
 /// A table of rows around three centres, with noise by a seed, every number changed.
@@ -289,4 +292,53 @@ fn models_of_another_width_are_told_apart_in_a_sentence() {
     folder.fails(1, "diff m.bridged none.bridged", &["none.bridged"]);
     folder.write("empty.csv", "");
     folder.fails(1, "diff m.bridged m.bridged --rows empty.csv", &["`empty.csv` is empty"]);
+}
+
+#[test]
+fn halves_of_real_data_are_not_broken_and_another_unit_is() {
+    let data = std::env::var("BRIDGED_DATA").map(std::path::PathBuf::from).unwrap_or_else(|_| {
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data")
+    });
+    let mut alarms = 0;
+    let names = ["digits", "segments", "wikipedia", "emoji", "butterflies", "flickr8k", "fashion"];
+    for name in names {
+        let file = data.join(format!("{name}.parquet"));
+        if !file.exists() {
+            eprintln!(
+                "skipped: {} is not here; set BRIDGED_DATA to the folder with the data",
+                file.display()
+            );
+            continue;
+        }
+        let folder = Folder::new();
+        let select = Select { vector: Some("x"), ..Select::default() };
+        let pool = bridged_io::read(&file).unwrap().into_pool(select).unwrap();
+        let mut order: Vec<usize> = (0..pool.rows.rows()).collect();
+        order.shuffle(&mut Seed(3).rng());
+        let (old, new) = order.split_at(order.len() / 2);
+        let write = |to: &str, rows: &[usize], times: &dyn Fn(usize) -> f32| {
+            let of = |i: usize, c: usize| times(c) * pool.rows.row(rows[i])[c];
+            let vector = Matrix::from_fn(rows.len(), pool.rows.cols(), of);
+            let ids = rows.iter().map(|row| Some(format!("r{row}"))).collect();
+            let columns = vec![
+                Column::new("id", ColumnData::Text(ids)),
+                Column::new("v", ColumnData::Vector(vector)),
+            ];
+            let path = folder.path(to);
+            bridged_io::write(&path, &Table::new(&path, columns).unwrap()).unwrap();
+        };
+        write("old.parquet", old, &|_| 1.0);
+        write("new.parquet", new, &|_| 1.0);
+        write("scaled.parquet", new, &|c| if c == 3 { 1000.0 } else { 1.0 });
+        write("all.parquet", new, &|_| 1000.0);
+        let pairs: String = old.iter().take(30).map(|row| format!("r{row},r{row}\n")).collect();
+        folder.write("pairs.csv", format!("x_id,y_id\n{pairs}"));
+        folder.ok("fit --x old.parquet --y old.parquet --pairs pairs.csv -k 7 --preset voting -o m.bridged");
+        let found = json(&folder, 0, "drift m.bridged new.parquet");
+        alarms += usize::from(found["verdict"] != "same");
+        json(&folder, 3, "drift m.bridged all.parquet");
+        let found = json(&folder, 3, "drift m.bridged scaled.parquet");
+        assert!(reasons(&found).contains("`v[3]`"), "{name}: {}", reasons(&found));
+    }
+    assert!(alarms <= 2, "{alarms} of seven at .05");
 }
