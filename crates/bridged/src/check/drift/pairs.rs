@@ -9,7 +9,7 @@
 //! fit itself calls a pair that it left out a [contradiction](crate::Contradiction), so the two are comparable: by Fisher's
 //! exact test, are more of the new pairs contradictions than of those that the fit left out in turn?
 
-use super::Findings;
+use super::{Findings, broken};
 use crate::Error;
 use crate::model::{BridgedModel, Direction};
 use bridged_math::MatrixRef;
@@ -75,6 +75,14 @@ impl BridgedModel {
         if x.rows() == 0 {
             return Ok(None);
         }
+        for (side, name, rows) in [(&self.x, "x", x), (&self.y, "y", y)] {
+            if let Some(reason) = broken::width(side, name, rows.cols()) {
+                if !found.broken.contains(&reason) {
+                    found.broken.push(reason);
+                }
+                return Ok(None);
+            }
+        }
         let temperatures =
             Direction::BOTH.map(|direction| self.regressor(direction).reading.temperature());
         let checks = Direction::BOTH.map(|direction| self.regressor(direction).leave_one_out());
@@ -86,7 +94,6 @@ impl BridgedModel {
             ));
             return Ok(None);
         };
-        // Rows of another width are an error here: whoever gives them with the rows of a side is told before.
         let prediction = self.predict(Direction::Forward, x)?;
         let y_clusters = self.predict(Direction::Reverse, y)?.clusters;
         let agreement = self.agreement(x, y);

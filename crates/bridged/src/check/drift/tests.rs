@@ -410,6 +410,9 @@ fn pairs_that_are_linked_elsewhere_contradict() {
     assert!(pairs.contradict.abs_diff(wrong) <= 2, "{} {wrong}", pairs.contradict);
     let worst = &pairs.worst[0];
     assert!(worst.linked != worst.y_cluster && worst.probability.unwrap() > 0.8, "{worst:?}");
+    let narrow = Matrix::zeros(40, 2);
+    let found = with(&narrow);
+    assert_eq!((found.verdict, found.reasons.len()), (DriftVerdict::Broken, 1));
     let short = first(&new_y, 0..3);
     let pairs = Some(NewPairs { x: new_x.view(), y: short.view() });
     assert!(model.drift(DriftAsk { pairs, ..DriftAsk::default() }, &Silent).is_err());
