@@ -43,8 +43,8 @@ class Drift:
     tests : dict of ndarray
         ``name``, ``side``, ``p``, and ``adjusted`` for the number of tests.
     clusters : dict of ndarray
-        The clusters of the model: ``side``, ``cluster``, their share of the ``fit``, new ``rows``, their ``share``, and the
-        interval from ``low`` to ``high``.
+        The clusters of the model: ``side``, ``cluster``, their share of the ``fit``, new ``rows``, their ``share``, and
+        the interval from ``low`` to ``high``.
     columns : dict of ndarray
         The columns that moved most: ``side``, ``column``, ``name``, ``fit_mean``, ``new_mean``, ``fit_deviation``,
         ``new_deviation``, ``p``.
@@ -121,11 +121,11 @@ class ModelDiff:
     parameters : dict of (this, other)
         The parameters that differ.
     clusters : dict of ndarray
-        ``side``, the clusters ``this`` and ``other`` that are matched with each other (-1 for none), rows that both models
-        know and put there (``common``), and how far the centroids are from each other (``moved``).
+        ``side``, the clusters ``this`` and ``other`` that are matched with each other (-1 for none), rows that both
+        models know and put there (``common``), and how far the centroids are from each other (``moved``).
     links : dict of ndarray
-        ``side``, the clusters ``this`` and ``other``, what they are linked to (``this_linked``, ``other_linked``; -1 for none),
-        and whether that is the ``same``.
+        ``side``, the clusters ``this`` and ``other``, what they are linked to (``this_linked``, ``other_linked``; -1
+        for none), and whether that is the ``same``.
     predictions : list of dict
         For each direction that there are rows for: ``of``, ``rows``, ``linked_alike``, ``answered_by_one``,
         ``difference`` (root mean square), ``relative``.
