@@ -44,10 +44,16 @@ pub fn names((ids, texts, vector, id): Called) -> Names {
 /// New rows of a side, and what they are compared with.
 type BesideRows<'py> = (Option<Rows<'py>>, Option<Rows<'py>>);
 
+/// The same, borrowed.
+type BesideViews<'a> = (Option<MatrixRef<'a>>, Option<MatrixRef<'a>>);
+
+fn views<'a>((rows, against): &'a BesideRows<'_>) -> PyResult<BesideViews<'a>> {
+    let rows = rows.as_ref().map(view).transpose()?;
+    Ok((rows, against.as_ref().map(view).transpose()?))
+}
+
 /// The same as the core takes them.
-fn new_rows<'a>(
-    (rows, against): &'a (Option<MatrixRef<'a>>, Option<MatrixRef<'a>>),
-) -> Option<NewRows<'a>> {
+fn new_rows<'a>((rows, against): &'a BesideViews<'a>) -> Option<NewRows<'a>> {
     let against = against.as_ref().map(|rows| rows as &dyn bridged_math::Rows);
     rows.as_ref().map(|rows| NewRows { rows, against })
 }
@@ -276,10 +282,6 @@ impl Model {
         level: f64,
         host: Host,
     ) -> PyResult<String> {
-        let views = |(rows, against): &BesideRows<'_>| -> PyResult<_> {
-            let rows = rows.as_ref().map(view).transpose()?;
-            Ok((rows, against.as_ref().map(view).transpose()?))
-        };
         let (x, y) = (views(&x)?, views(&y)?);
         let pairs = match &pairs {
             Some((x, y)) => Some(NewPairs { x: view(x)?, y: view(y)? }),
