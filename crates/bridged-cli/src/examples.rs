@@ -12,6 +12,7 @@ Exit codes:
   0    done
   1    failed: a file is missing or damaged, the data do not fit together, the disk is full
   2    wrong usage: an option is unknown, missing or does not apply
+  3    done, and the data or models that were looked at do not pass: `drift`, `diff --exit-code`
   130  stopped by Ctrl-C; the message says what was kept
 
 Results go to stdout, everything else to stderr. With --json, an error is one line of JSON on
@@ -59,6 +60,25 @@ Examples:
   bridged evaluate emoji.bridged --x pictures.parquet --y names.parquet --pairs pairs.csv
   bridged evaluate emoji.bridged --x unseen-pictures.parquet --y unseen-names.parquet \\
     --labels group --json";
+
+/// `bridged drift`.
+pub const DRIFT: &str = "\
+Examples:
+  bridged drift emoji.bridged unseen-pictures.parquet
+  bridged drift emoji.bridged unseen-names.parquet --side y --level 0.01 --json
+  bridged drift emoji.bridged pictures.parquet --other names.parquet --pairs pairs.csv
+  bridged drift emoji.bridged unseen-pictures.parquet --fail-on never > report.txt
+
+Exit codes: 0 same, shifted or unknown, 3 broken; see --fail-on. 1 is a failure, as everywhere.";
+
+/// `bridged diff`.
+pub const DIFF: &str = "\
+Examples:
+  bridged diff emoji.bridged emoji.bridged
+  bridged diff emoji.bridged emoji.bridged --rows unseen-pictures.parquet --json
+  bridged diff emoji.bridged emoji.bridged --exit-code
+
+Exit codes: 0, also where the models differ; with --exit-code 3 where they do. 1 is a failure, as everywhere.";
 
 /// `bridged cluster`.
 pub const CLUSTER: &str = "\

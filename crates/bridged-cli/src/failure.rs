@@ -9,6 +9,18 @@ use crate::visible;
 use serde_json::json;
 use std::process::ExitCode;
 
+/// What was looked at does not pass; all that is to be said has been: exit code 3.
+#[derive(Debug)]
+pub struct Judged;
+
+impl std::fmt::Display for Judged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("what was looked at does not pass")
+    }
+}
+
+impl std::error::Error for Judged {}
+
 /// What went wrong, as people and programs read it.
 #[derive(Debug, PartialEq)]
 struct Failure {
@@ -84,6 +96,9 @@ pub fn wants_json() -> bool {
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if !progress::was_stopped() && broken_pipe(error) {
         return ExitCode::SUCCESS; // `bridged inspect | head` is not a failure
+    }
+    if error.is::<Judged>() && !progress::was_stopped() {
+        return ExitCode::from(3);
     }
     let failure = Failure::of(error);
     failure.print(wants_json());

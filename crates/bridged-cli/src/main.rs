@@ -1,7 +1,7 @@
 //! The `bridged` command: two unlinked collections and a few pairs in, a readable bridge and
 //! predictions both ways out.
 //!
-//! Data go to stdout, talk goes to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped.
+//! Data go to stdout, talk goes to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 judged not to pass, 130 stopped.
 
 mod bridge_view;
 mod checkpoints;
@@ -68,6 +68,12 @@ enum Command {
     /// Score a model on rows whose partners are known
     #[command(after_help = examples::EVALUATE)]
     Evaluate(commands::evaluate::Args),
+    /// Tell whether new data are as those that a model was fitted on: same, shifted or broken
+    #[command(after_help = examples::DRIFT)]
+    Drift(commands::drift::Args),
+    /// Show how two models differ: clusters, links and predictions
+    #[command(after_help = examples::DIFF)]
+    Diff(commands::diff::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
     #[cfg(feature = "encode")]
     #[command(subcommand, after_help = examples::ENCODE)]
@@ -140,6 +146,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => commands::inspect::run(&args, &talk),
         Command::Update(args) => commands::update::run(&args, &talk),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
+        Command::Drift(args) => commands::drift::run(&args, &talk),
+        Command::Diff(args) => commands::diff::run(&args, &talk),
         #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),

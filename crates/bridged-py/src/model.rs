@@ -12,8 +12,8 @@ use bridged::Seed;
 use bridged::history::{Event, FileRead, date, source_date};
 use bridged::offset::Offset;
 use bridged::{
-    Ask, BridgedClustering, BridgedModel, Direction, Explanation, LinkRow, Names, Prediction,
-    Problem, Side, Source, TextColumn,
+    Ask, BridgedClustering, BridgedModel, DiffRows, Direction, DriftAsk, Explanation, LinkRow,
+    MatrixRef, Names, NewPairs, NewRows, Prediction, Problem, Side, Source, TextColumn,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -40,6 +40,23 @@ pub type Called = (Vec<String>, Vec<(String, Vec<String>)>, Vec<String>, Option<
 pub fn names((ids, texts, vector, id): Called) -> Names {
     let texts = texts.into_iter().map(|(name, values)| TextColumn { name, values }).collect();
     Names { ids, texts, vector, id }
+}
+
+/// New rows of a side, and what they are compared with.
+type BesideRows<'py> = (Option<Rows<'py>>, Option<Rows<'py>>);
+
+/// The same, borrowed.
+type BesideViews<'a> = (Option<MatrixRef<'a>>, Option<MatrixRef<'a>>);
+
+fn views<'a>((rows, against): &'a BesideRows<'_>) -> PyResult<BesideViews<'a>> {
+    let rows = rows.as_ref().map(view).transpose()?;
+    Ok((rows, against.as_ref().map(view).transpose()?))
+}
+
+/// The same as the core takes them.
+fn new_rows<'a>((rows, against): &'a BesideViews<'a>) -> Option<NewRows<'a>> {
+    let against = against.as_ref().map(|rows| rows as &dyn bridged_math::Rows);
+    rows.as_ref().map(|rows| NewRows { rows, against })
 }
 
 /// What was taken off the columns of both pools.
@@ -261,6 +278,42 @@ impl Model {
         let (x, y) = (view(&x)?, view(&y)?);
         let classes = classes.map(|classes| from_labels(&classes));
         write(&host.run(py, |_| self.model.evaluate(x, y, classes.as_deref()))?)
+    }
+
+    /// Whether new rows of x and of y, each with what they are compared with, are as those of the fit, as JSON.
+    fn drift(
+        &self,
+        py: Python<'_>,
+        x: BesideRows<'_>,
+        y: BesideRows<'_>,
+        pairs: Option<(Rows<'_>, Rows<'_>)>,
+        level: f64,
+        host: Host,
+    ) -> PyResult<String> {
+        let (x, y) = (views(&x)?, views(&y)?);
+        let pairs = match &pairs {
+            Some((x, y)) => Some(NewPairs { x: view(x)?, y: view(y)? }),
+            None => None,
+        };
+        write(&host.run(py, |watch| {
+            let ask = DriftAsk { x: new_rows(&x), y: new_rows(&y), pairs, level };
+            self.model.drift(ask, watch)
+        })?)
+    }
+
+    /// How another model differs from this one, as JSON; on these rows, if there are any.
+    fn diff(
+        &self,
+        py: Python<'_>,
+        other: Py<Self>,
+        x: Option<Rows<'_>>,
+        y: Option<Rows<'_>>,
+        host: Host,
+    ) -> PyResult<String> {
+        let x = x.as_ref().map(view).transpose()?;
+        let y = y.as_ref().map(view).transpose()?;
+        let other = &other.get().model;
+        write(&host.run(py, |_| self.model.diff(other, DiffRows { x, y }))?)
     }
 
     /// Everything that is not a vector, as JSON: what `bridged inspect --json` prints.

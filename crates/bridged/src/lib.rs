@@ -63,6 +63,7 @@ pub mod checkpoint;
 pub mod cluster;
 pub mod columns;
 mod describe;
+mod diff;
 mod ensemble;
 mod error;
 mod evaluate;
@@ -96,7 +97,15 @@ pub use bridged_math::seed::Rng;
 pub use bridged_math::{
     Cancelled, Event, Matrix, MatrixRef, Scope, Seed, ShapeError, Silent, Stage, Watch,
 };
-pub use check::{Contradiction, Grade, LeaveOneOut, Verdict, quantile};
+pub use check::{
+    ClusterShare, ColumnDrift, Contradiction, DistanceShare, Drift, DriftAsk, DriftTest,
+    DriftVerdict, Grade, LeaveOneOut, NewPairs, NewRows, Nowhere, PairContradiction, PairDrift,
+    SideDrift, Verdict, quantile,
+};
+pub use diff::{
+    ClusterMatch, DiffRows, LinkDiff, LinkEnd, MatchedBy, ModelDiff, ParameterDiff, PredictionDiff,
+    SideDiff,
+};
 pub use ensemble::MemberShare;
 pub use error::Error;
 pub use evaluate::{BridgeScores, ByMetric, Evaluation, Latent, Scores, ValueScores};

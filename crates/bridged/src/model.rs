@@ -114,6 +114,14 @@ impl BridgedModel {
         self
     }
 
+    /// Whether both are the same model, however they were made.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        let Self { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, .. } = self;
+        (settings, seed, pairs, votes) == (&other.settings, &other.seed, &other.pairs, &other.votes)
+            && (x, y, ensemble) == (&other.x, &other.y, &other.ensemble)
+            && (forward, reverse) == (&other.forward, &other.reverse)
+    }
+
     /// The seed that it was fitted with.
     pub fn seed(&self) -> Seed {
         self.seed

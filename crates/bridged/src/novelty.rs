@@ -31,7 +31,7 @@
 //! O(n k d) once, for at most 100,000 rows, evenly spaced; the summary holds at most 1,024 scores: the 256 highest, and the others at ranks that
 //! grow by a constant factor, so that p is exact where it is small and within some per cent elsewhere.
 
-use crate::cluster::{AssignRule, Clustering, Gaussian};
+use crate::cluster::{AssignRule, Clustering, Gaussian, NOISE};
 use bridged_math::distance::{Centres, squared_distance};
 use bridged_math::neighbors::Neighbors;
 use bridged_math::{MatrixRef, Rows, RowsError, chunks};
@@ -134,8 +134,27 @@ impl Novelty {
         away.iter().map(|a| self.p_value(a)).collect()
     }
 
+    /// How far each of these rows is from its cluster, in units of it.
+    pub fn scores_of(
+        &self,
+        clustering: &Clustering,
+        scaled: MatrixRef<'_>,
+        labels: &[u32],
+    ) -> Vec<f64> {
+        let away = distances(&clustering.rule, scaled, labels);
+        away.iter().map(|a| self.score(a)).collect()
+    }
+
+    fn score(&self, away: &Away) -> f64 {
+        in_units(away.distance, self.radii[away.cluster as usize])
+    }
+
     fn p_value(&self, away: &Away) -> f64 {
-        let score = in_units(away.distance, self.radii[away.cluster as usize]);
+        self.p_of_score(self.score(away))
+    }
+
+    /// The p-value of a row so far from its cluster.
+    pub fn p_of_score(&self, score: f64) -> f64 {
         let as_far = self.scores.partition_point(|s| *s >= score); // of the kept scores
         let one_more = self.rows as f64 + 1.0;
         if as_far == 0 {
@@ -259,6 +278,21 @@ fn leave_one_out(x: MatrixRef<'_>, labels: &[u32], clustering: &Clustering) -> V
                 Away { cluster: of_kept[found[at] as usize], distance: squared[at].sqrt() }
             })
         }
+    }
+}
+
+/// The clusters that these rows of the pool, scaled, with these labels, would get if each had been left out; noise
+/// stays noise.
+pub(crate) fn left_out_clusters(
+    x: MatrixRef<'_>,
+    labels: &[u32],
+    clustering: &Clustering,
+) -> Vec<u32> {
+    match &clustering.rule {
+        AssignRule::Nearest { .. } if !labels.contains(&NOISE) => {
+            leave_one_out(x, labels, clustering).into_iter().map(|away| away.cluster).collect()
+        }
+        _ => labels.to_vec(),
     }
 }
 

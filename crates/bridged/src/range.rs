@@ -41,6 +41,11 @@ pub fn check_largest(largest: f64) -> Result<(), OutOfRange> {
     if fits { Ok(()) } else { Err(OutOfRange { largest }) }
 }
 
+/// Refuses rows whose largest magnitude is beyond the range, as part of some that may be larger.
+pub(crate) fn check_most(largest: f64) -> Result<(), OutOfRange> {
+    if largest <= MOST { Ok(()) } else { Err(OutOfRange { largest }) }
+}
+
 /// The largest magnitude of rows.
 pub(crate) fn largest(rows: MatrixRef<'_>) -> f64 {
     let largest = chunks::map_blocks(rows.rows(), |range| {

@@ -2,6 +2,8 @@
 
 pub mod cluster;
 pub mod demo;
+pub mod diff;
+pub mod drift;
 #[cfg(feature = "encode")]
 pub mod encode;
 pub mod evaluate;

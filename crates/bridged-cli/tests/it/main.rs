@@ -7,6 +7,7 @@ mod checkpoints;
 #[cfg(feature = "lab")]
 mod curate;
 mod determinism;
+mod drift;
 #[cfg(feature = "encode")]
 mod encode;
 #[cfg(all(target_os = "linux", feature = "encode", feature = "lab"))]

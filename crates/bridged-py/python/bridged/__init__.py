@@ -34,6 +34,7 @@ from ._cluster import (
     MiniBatchKMeans,
     SpectralClustering,
 )
+from ._drift import Drift, ModelDiff
 from ._model import BridgedClustering, load
 from ._native import __version__, set_memory_limit
 from ._prediction import Prediction
@@ -45,9 +46,11 @@ __all__ = [
     "BalancedKMeans",
     "Bridge",
     "BridgedClustering",
+    "Drift",
     "GaussianMixture",
     "KMeans",
     "MiniBatchKMeans",
+    "ModelDiff",
     "PairFolds",
     "PairSamples",
     "Prediction",

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _native, metrics
 from ._align import align
-from ._arrays import as_known, as_pool, centred, lowered, raised
+from ._arrays import as_known, as_pool, as_table, centred, lowered, raised
 from ._base import CORE_NAME, Runs, in_words_of, to_json
 from ._batches import PredictionBatches
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
+from ._drift import Drift, ModelDiff
 from ._pairs import as_pairs
 from ._prediction import Neighbors, Prediction
 from ._search import PairSamples, task_of
@@ -590,6 +591,117 @@ class BridgedClustering(Runs, BaseEstimator):
             numbered = np.argsort(np.argsort(first))[inverse].astype(np.int32)
         scores = json.loads(self._model.evaluate(x, y, numbered, self._host()))
         return {**scores, "alignment": aligned.report}
+
+    def drift(
+        self,
+        X: Rows = None,
+        Y: Rows = None,
+        pairs: Any = None,
+        level: float = 0.05,
+        *,
+        X_against: Rows = None,
+        Y_against: Rows = None,
+    ) -> Drift:
+        """Whether new data are as those that the model was fitted on: same, shifted or broken.
+
+        Parameters
+        ----------
+        X, Y : array-like or table, or source of rows, optional
+            New rows of either side, or of both.
+        pairs : optional
+            Known pairs that the fit did not have, of rows of X and rows of Y, written as in :meth:`fit`.
+        level : float, default=0.05
+            The probability of a false alarm, from 0.001 to 0.5: that the verdict is ``shifted`` although nothing has
+            changed.
+        X_against, Y_against : array-like or table, or source of rows, optional
+            Compare the rows with these instead of those that the model holds: the rows of the fit, if it holds none, or
+            rows that were fine.
+
+        Returns
+        -------
+        Drift
+            Rows of another width, or a table whose columns are others, are ``broken`` and no error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bridged import BridgedClustering
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 3)) + 9 * rng.integers(0, 2, size=(300, 1))
+        >>> model = BridgedClustering(n_clusters=2).fit(X[:200], X[:200], [(i, i) for i in range(8)])
+        >>> model.drift(X[200:]).verdict, model.drift(1000 * X[200:]).verdict
+        ('same', 'broken')
+        """
+        check_is_fitted(self)
+        if pairs is not None and (X is None or Y is None):
+            raise ValueError("pairs are rows of X and rows of Y; give both")
+        given, other_columns = {}, []
+        for name, rows, reverse in (("X", X, False), ("Y", Y, True)):
+            reason = self._other_columns(rows, reverse)
+            if reason is None:
+                given[name] = self._shown(rows, reverse)
+            else:
+                other_columns.append(reason)
+        if other_columns:
+            return Drift.of_other_columns(other_columns, float(level))
+        paired = None
+        if pairs is not None:
+            if is_source(X) or is_source(Y):
+                raise ValueError("pairs need X and Y in memory, as arrays or tables")
+            rows = as_pairs(pairs, as_pool(X, "x"), as_pool(Y, "y"), by_id=False)
+            paired = given["X"][rows[:, 0]], given["Y"][rows[:, 1]]
+        x = given["X"], self._shown(X_against, False)
+        y = given["Y"], self._shown(Y_against, True)
+        return Drift.of(json.loads(self._model.drift(x, y, paired, float(level), self._host())))
+
+    def _other_columns(self, rows, reverse):
+        """What is wrong with the columns of a table, if the model was fitted on others."""
+        side, table = "y" if reverse else "x", None if rows is None or is_source(rows) else as_table(rows)
+        names = self._model.vector_names(side)
+        if table is None or not names:
+            return None
+        width = self.n_features_out_ if reverse else self.n_features_in_
+        try:
+            _native.choose_columns([(name, c.kind) for name, c in table.items()], side, True, (names, width))
+        except ValueError as error:
+            return f"{side}: {error}"
+        return None
+
+    def diff(self, other: BridgedClustering, X: Rows = None, Y: Rows = None) -> ModelDiff:
+        """How another model differs from this one: clusters, links and predictions.
+
+        Clusters are matched by their members: the rows given, else those that both models hold, else by centroids.
+
+        Parameters
+        ----------
+        other : BridgedClustering
+            A fitted model.
+        X, Y : array-like or table, or source of rows, optional
+            Rows that both models are shown.
+
+        Returns
+        -------
+        ModelDiff
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bridged import BridgedClustering
+        >>> X = np.array([[0.0], [0.1], [7.0], [7.1]])
+        >>> model = BridgedClustering(n_clusters=2).fit(X, X, [(0, 0), (3, 3)])
+        >>> model.diff(model).identical
+        True
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        x, y = self._shown(X, False), self._shown(Y, True)
+        return ModelDiff.of(json.loads(self._model.diff(other._model, x, y, self._host())))
+
+    def _shown(self, rows, reverse):
+        """Rows that a model is shown, if there are any, without their offset."""
+        if rows is None:
+            return None
+        return self._read(rows, reverse, Wanted.of({})) if is_source(rows) else self._known(rows, reverse)
 
     def inspect(self) -> dict[str, Any]:
         """Everything in the model that is not a vector, as ``bridged inspect --json`` prints it."""

@@ -8,15 +8,21 @@
 //! | `chance.rs` | whether chance could have predicted left-out pairs as well |
 //! | `verdict.rs` | will it work: good, weak, none; pairs that contradict the others |
 //! | `advice.rs` | warnings in plain sentences |
+//! | `drift/` | whether new data are as those of the fit: same, shifted, broken |
 
 mod advice;
 mod calibration;
 mod chance;
+mod drift;
 mod leave_one_out;
 mod sureness;
 mod verdict;
 
 pub use calibration::quantile;
+pub use drift::{
+    ClusterShare, ColumnDrift, DistanceShare, Drift, DriftAsk, DriftTest, DriftVerdict, NewPairs,
+    NewRows, Nowhere, PairContradiction, PairDrift, SideDrift,
+};
 pub use leave_one_out::LeaveOneOut;
 pub use verdict::{Contradiction, Grade, Verdict};
 
