@@ -46,6 +46,13 @@ fn a_model_is_identical_to_its_file() {
 }
 
 #[test]
+fn how_a_model_was_made_is_no_difference() {
+    let model = model(&sample(1));
+    let told = model.clone().with_event(model.fit_event("0.1.0", Vec::new()));
+    assert!(model != told && model.diff(&told, DiffRows::default()).unwrap().identical);
+}
+
+#[test]
 fn clusters_in_another_order_are_the_same_clusters() {
     let s = sample(2);
     let a = model(&s);
