@@ -77,7 +77,9 @@ pub enum ServeError {
         reason: String,
     },
     /// What cross-origin access was named for is no origin.
-    #[error("`{given}` is no origin; give a scheme, a host and, if needed, a port, as in https://example.org:8443")]
+    #[error(
+        "`{given}` is no origin; give a scheme, a host and, if needed, a port, as in https://example.org:8443"
+    )]
     BadOrigin {
         /// What was given.
         given: String,

@@ -5,11 +5,13 @@
 
 use crate::failure::Failure;
 use crate::predictor::Predictor;
+use crate::question::direction_name;
 use crate::{Log, ServeError};
 use bridged::{BridgedModel, Direction};
 use bridged_io::answers::{Carried, Spelled};
 use bytes::Bytes;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
@@ -133,6 +135,8 @@ pub struct Entry {
     path: PathBuf,
     current: RwLock<Arc<Loaded>>,
     state: Mutex<State>,
+    /// Rows that were answered in each direction.
+    rows: [AtomicU64; 2],
 }
 
 /// What became of the file.
@@ -155,7 +159,7 @@ impl Entry {
         let seen = Stamp::of(&path).ok(); // before it is read: what comes later is seen as a change
         let current = RwLock::new(Arc::new(Loaded::new(load(&path)?)));
         let state = Mutex::new(State { seen, loads: 1, ..State::default() });
-        Ok(Self { name, path, current, state })
+        Ok(Self { name, path, current, state, rows: Default::default() })
     }
 
     /// Its name.
@@ -171,6 +175,16 @@ impl Entry {
     /// The model as it is now; a request asks once.
     pub fn current(&self) -> Arc<Loaded> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn count_rows(&self, direction: Direction, rows: usize) {
+        self.rows[direction as usize].fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Rows that were answered in each direction.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let count = |direction: Direction| self.rows[direction as usize].load(Ordering::Relaxed);
+        Direction::BOTH.into_iter().map(move |d| (direction_name(d), count(d)))
     }
 
     /// What became of its file.
@@ -199,7 +213,10 @@ impl Entry {
                 let problem = format!("{}: {error}", self.path.display());
                 state.problem = Some(problem.clone());
                 drop(state);
-                log(&format!("model {}: {problem}; the model that was read is served on", self.name));
+                log(&format!(
+                    "model {}: {problem}; the model that was read is served on",
+                    self.name
+                ));
             }
         }
     }
@@ -215,7 +232,11 @@ impl Entry {
                 state.loads += 1;
                 drop(state);
                 let seconds = start.elapsed().as_secs_f64();
-                log(&format!("model {}: {} read again in {seconds:.2} s", self.name, self.path.display()));
+                log(&format!(
+                    "model {}: {} read again in {seconds:.2} s",
+                    self.name,
+                    self.path.display()
+                ));
             }
             Err(error) => {
                 let problem = error.to_string();

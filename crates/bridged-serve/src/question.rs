@@ -69,9 +69,9 @@ impl Verb {
     /// The options of its query.
     pub fn choices(self) -> &'static [&'static Choice] {
         match self {
-            Verb::Predict => &[
-                &DIRECTION, &VALUES, &EXPLAIN, &NEAREST, &MIN_CONFIDENCE, &LEVEL, &UNFAMILIAR,
-            ],
+            Verb::Predict => {
+                &[&DIRECTION, &VALUES, &EXPLAIN, &NEAREST, &MIN_CONFIDENCE, &LEVEL, &UNFAMILIAR]
+            }
             Verb::Explain => &[&DIRECTION, &MIN_CONFIDENCE, &LEVEL, &UNFAMILIAR],
             Verb::Nearest => &[&DIRECTION, &N, &MIN_CONFIDENCE],
         }
@@ -197,7 +197,13 @@ mod tests {
         let ask = Ask { min_confidence: Some(0.5), level: Some(0.9), unfamiliar: 0.0 };
         assert_eq!(
             question,
-            Question { direction: Direction::Reverse, ask, values: false, explain: false, nearest: 3 }
+            Question {
+                direction: Direction::Reverse,
+                ask,
+                values: false,
+                explain: false,
+                nearest: 3
+            }
         );
         assert_eq!(parse(Verb::Nearest, "n=7").unwrap().nearest, 7);
         assert_eq!(Question::parse(Verb::Nearest, None).unwrap().nearest, 1);

@@ -26,7 +26,8 @@ impl Token {
     /// The secret in a file that nobody else can read; spaces and line ends around it do not count.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let refused = |reason: String| ServeError::TokenFile { path: path.to_path_buf(), reason };
-        let file = File::open(path).map_err(|e| refused(format!("the token cannot be read: {e}")))?;
+        let file =
+            File::open(path).map_err(|e| refused(format!("the token cannot be read: {e}")))?;
         let about = file.metadata().map_err(|e| refused(e.to_string()))?;
         if !about.is_file() {
             return Err(refused("a file with a token is needed, and this is none".into()));

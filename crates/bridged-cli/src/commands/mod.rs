@@ -13,3 +13,5 @@ pub mod list;
 #[cfg(feature = "man")]
 pub mod man;
 pub mod predict;
+#[cfg(feature = "serve")]
+pub mod serve;
