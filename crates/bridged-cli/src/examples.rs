@@ -68,7 +68,7 @@ Examples:
 pub const SERVE: &str = "\
 Examples:
   bridged serve emoji.bridged
-  bridged serve today=emoji.bridged before=m.bridged --port 8080";
+  bridged serve pictures=emoji.bridged --port 8080";
 
 /// `bridged completions`.
 pub const COMPLETIONS: &str = "\
