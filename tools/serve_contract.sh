@@ -24,8 +24,9 @@ server=$!
 for _ in $(seq 100); do grep -q 'listening on' "$folder/log" && break; sleep 0.1; done
 url="$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$folder/log")"
 cd "$folder"
-# A model has a width that the document does not know: rows that fit the document may be unfit (422), and names of models may be
-# unknown (404). Both are answers that it promises.
+# What fits the document can still be more than a model can answer: a level that its pairs do not allow, ids that are not one per row.
+# The document promises 422 for that.
+printf '[checks.positive_data_acceptance]\nexpected-statuses = ["2xx", "422"]\n' > schemathesis.toml
 "$environment/bin/schemathesis" run "$url/openapi.json" --max-examples "$examples" --seed 7 --no-color \
     --checks all --phases examples,coverage,fuzzing
 if grep -q panicked log; then cat log >&2; exit 1; fi

@@ -7,7 +7,6 @@ mod bridge_view;
 mod checkpoints;
 mod commands;
 mod examples;
-mod explained;
 mod failure;
 mod links_table;
 mod options;

@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::models::Shelf;
 use bridged_math::cancel::cancellable;
 use bridged_math::{Event, Watch};
-use bytes::Bytes;
+use serde_json::Value;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,9 +30,8 @@ pub struct App {
     /// Large computations that may still begin: each uses all cores.
     computing: Arc<Semaphore>,
     pub(crate) started: Instant,
-    /// The OpenAPI document and the page that shows it, once the routes are known.
-    pub(crate) document: Bytes,
-    pub(crate) page: Bytes,
+    /// The OpenAPI document of the routes, once they are known.
+    pub(crate) document: Value,
 }
 
 impl App {
@@ -50,8 +49,7 @@ impl App {
             metrics: Metrics::default(),
             log,
             started: Instant::now(),
-            document: Bytes::new(),
-            page: Bytes::new(),
+            document: Value::Null,
         }
     }
 

@@ -124,14 +124,11 @@ pub(crate) async fn read(app: &App, mut body: Body) -> Result<Held, Failure> {
                 None => counted = Some(permit),
             }
         }
-        if first.is_empty() {
-            first = data;
+        if first.is_empty() && rest.is_empty() {
+            first = data; // all of it, of most
         } else {
-            if rest.is_empty() {
-                rest.extend_from_slice(&std::mem::take(&mut first));
-            }
+            rest.extend_from_slice(&std::mem::take(&mut first));
             rest.extend_from_slice(&data);
-            first = Bytes::new();
         }
     }
     let bytes = if rest.is_empty() { first } else { rest.freeze() };

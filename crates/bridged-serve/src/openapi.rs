@@ -1,9 +1,11 @@
 //! The OpenAPI document, and the page that shows it without a script or a foreign host.
 
 use crate::body::Media;
+use crate::models::{Entry, Shelf};
 use crate::question::Choice;
 use crate::routes::Route;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// What the page may do: nothing but look as it does.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
@@ -127,6 +129,25 @@ pub(crate) fn document(routes: &[Route], with_token: bool) -> Value {
     document
 }
 
+/// The same with the names of the models that are served, and the width of their rows where all sides have the same.
+pub(crate) fn of_models(document: &Value, shelf: &Shelf) -> Value {
+    let mut document = document.clone();
+    let names: Vec<&str> = shelf.entries().iter().map(Entry::name).collect();
+    let widths: BTreeSet<usize> = (shelf.entries().iter())
+        .flat_map(|entry| {
+            let loaded = entry.current();
+            [loaded.model().x().cols(), loaded.model().y().cols()]
+        })
+        .collect();
+    let schemas = &mut document["components"]["schemas"];
+    schemas["Name"] = json!({"type": "string", "enum": names});
+    if let (1, Some(width)) = (widths.len(), widths.first()) {
+        schemas["Row"]["minItems"] = json!(width);
+        schemas["Row"]["maxItems"] = json!(width);
+    }
+    document
+}
+
 fn responses() -> Value {
     let all = [
         (400, "The request cannot be understood: its query, its JSON or its Arrow data."),
@@ -177,7 +198,7 @@ fn schemas() -> Value {
     let number = json!({"type": "number"});
     let perhaps = json!({"type": ["number", "null"]});
     let cluster = json!({"type": ["integer", "null"], "minimum": 0});
-    let vector = json!({"type": "array", "items": number, "minItems": 1});
+    let vector = named("Row");
     let direction = json!({"type": "string", "enum": ["x_to_y", "y_to_x"]});
     let rows = json!({
         "description": "One row or several, each with as many numbers as the side has columns.",
@@ -185,7 +206,6 @@ fn schemas() -> Value {
             object(json!({"row": vector, "ids": {"type": "array", "items": text, "minItems": 1, "maxItems": 1}}), &["ids"]),
             object(json!({"rows": {"type": "array", "items": vector, "minItems": 1}, "ids": list(&text)}), &["ids"]),
         ],
-        "example": {"rows": [[0.1, 0.2], [0.3, 0.4]], "ids": ["a", "b"]},
     });
     let why = object(
         json!({
@@ -227,7 +247,8 @@ fn schemas() -> Value {
         &[],
     );
     json!({
-        "Name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        "Name": {"type": "string"},
+        "Row": {"type": "array", "items": {"type": "number", "minimum": -1e15, "maximum": 1e15}, "minItems": 1},
         "Rows": rows,
         "Why": why,
         "Prediction": object(json!({"model": named("Name"), "direction": direction, "rows": list(&row)}), &[]),
@@ -246,12 +267,13 @@ fn schemas() -> Value {
 }
 
 /// A page that shows the document.
-pub(crate) fn page(document: &Value, names: &[&str]) -> String {
+pub(crate) fn page(document: &Value) -> String {
     let mut out = String::from(HEAD);
     let version = text_of(&document["info"]["version"]);
     let about = text_of(&document["info"]["description"]);
     out += &format!("<h1>bridged {version}</h1><p>{about}</p><p>Models: ");
-    let links = names.iter().map(|name| format!("<a href=\"/v1/models/{name}\">{name}</a>"));
+    let names = document["components"]["schemas"]["Name"]["enum"].as_array().into_iter().flatten();
+    let links = names.map(text_of).map(|name| format!("<a href=\"/v1/models/{name}\">{name}</a>"));
     out += &links.collect::<Vec<_>>().join(", ");
     out += ".</p><p>The same for programs: <a href=\"/openapi.json\">openapi.json</a>.</p>";
     for (path, methods) in document["paths"].as_object().into_iter().flatten() {

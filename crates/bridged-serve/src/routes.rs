@@ -8,8 +8,9 @@ use crate::metrics;
 use crate::openapi::{self, Operation};
 use crate::question::{DIRECTION, Verb, direction_name, no_options, only_direction};
 use crate::why::Why;
-use axum::extract::{Path, RawQuery, Request, State};
+use axum::extract::{FromRequestParts, Path, RawQuery, Request, State};
 use axum::handler::Handler;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
@@ -101,7 +102,7 @@ pub(crate) fn all() -> Vec<Route> {
                 .build(),
         ),
         Route::new("/v1/models/{model}/predict").post(
-            |app: State<Arc<App>>, model: Path<String>, request: Request| async move {
+            |app: State<Arc<App>>, Model(model): Model, request: Request| async move {
                 answer(&app, &model, Verb::Predict, request).await
             },
             of_rows(
@@ -112,7 +113,7 @@ pub(crate) fn all() -> Vec<Route> {
             ),
         ),
         Route::new("/v1/models/{model}/explain").post(
-            |app: State<Arc<App>>, model: Path<String>, request: Request| async move {
+            |app: State<Arc<App>>, Model(model): Model, request: Request| async move {
                 answer(&app, &model, Verb::Explain, request).await
             },
             of_rows(
@@ -123,7 +124,7 @@ pub(crate) fn all() -> Vec<Route> {
             ),
         ),
         Route::new("/v1/models/{model}/nearest").post(
-            |app: State<Arc<App>>, model: Path<String>, request: Request| async move {
+            |app: State<Arc<App>>, Model(model): Model, request: Request| async move {
                 answer(&app, &model, Verb::Nearest, request).await
             },
             of_rows(
@@ -134,6 +135,20 @@ pub(crate) fn all() -> Vec<Route> {
             ),
         ),
     ]
+}
+
+/// The name of a model in a path.
+struct Model(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Model {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => Err(Failure::new(StatusCode::NOT_FOUND, "there is no model of that name")),
+        }
+    }
 }
 
 /// What requests for no route get.
@@ -153,7 +168,8 @@ fn as_json(value: &Value) -> Response {
 
 async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Result<Response, Failure> {
     no_options(query.as_deref())?;
-    let mut response = with_type(app.page.clone(), "text/html; charset=utf-8");
+    let page = openapi::page(&openapi::of_models(&app.document, app.shelf()));
+    let mut response = with_type(page, "text/html; charset=utf-8");
     let policy = HeaderValue::from_static(openapi::POLICY);
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)
@@ -164,7 +180,7 @@ async fn document(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     no_options(query.as_deref())?;
-    Ok(with_type(app.document.clone(), Media::Json.name()))
+    Ok(as_json(&openapi::of_models(&app.document, app.shelf())))
 }
 
 async fn prometheus(
@@ -241,7 +257,7 @@ fn side(side: &Side) -> Value {
 
 async fn model(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    Model(name): Model,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     no_options(query.as_deref())?;
@@ -253,7 +269,7 @@ async fn model(
 
 async fn links(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    Model(name): Model,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let direction = only_direction(query.as_deref())?;

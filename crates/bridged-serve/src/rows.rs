@@ -5,6 +5,7 @@
 use crate::failure::Failure;
 use bridged::range::check_largest;
 use bridged::{Direction, Matrix, Side};
+use bridged_math::words::plural;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
@@ -41,7 +42,8 @@ pub(crate) fn parse(body: &[u8], direction: Direction, side: &Side) -> Result<Gi
         return Err(Failure::unfit("there are no rows in the body"));
     }
     if let Some(ids) = ids.as_ref().filter(|ids| ids.len() != rows) {
-        let message = format!("there are {} ids and {rows} rows; give one id per row", ids.len());
+        let (ids, rows) = (plural(ids.len(), "id"), plural(rows, "row"));
+        let message = format!("the body has {ids} for {rows}; give one id per row");
         return Err(Failure::unfit(message));
     }
     if largest < ORDINARY {
@@ -189,7 +191,9 @@ impl<'de> Visitor<'de> for Row<'_, '_> {
         }
         if got != need {
             let message = format!(
-                "row {row} (counted from 0) has {got} numbers, but the model's {name} side has {need} columns"
+                "row {row} (counted from 0) has {}, but the model's {name} side has {}",
+                plural(got, "number"),
+                plural(need, "column")
             );
             return Err(sink.refuse(message));
         }
@@ -253,7 +257,7 @@ mod tests {
             (r#"{"rows": [[1, 2, 1e39]]}"#, "too large for a 32-bit float"),
             (r#"{"rows": [[1e-30, 0, 0]]}"#, "multiply all by"),
             (r#"{"rows": [[1e-60, 0, 0]]}"#, "multiply all by"),
-            (r#"{"rows": [[1, 2, 3]], "ids": []}"#, "0 ids and 1 rows"),
+            (r#"{"rows": [[1, 2, 3]], "ids": []}"#, "0 ids for 1 row"),
         ] {
             let failure = read(body).unwrap_err();
             assert_eq!(failure.status, 422, "{body}: {}", failure.message);

@@ -114,16 +114,14 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = stop_signal()?;
 
-        let document = openapi::document(&routes, with_token);
+        app.document = openapi::document(&routes, with_token);
         let names: Vec<&str> = app.shelf().entries().iter().map(|entry| entry.name()).collect();
-        let page = openapi::page(&document, &names);
-        let listed = names.join(", ");
-        (app.document, app.page) = (document.to_string().into(), page.into());
+        let names = names.join(", ");
         app.metrics_mut().set_routes(routes.iter().map(|route| route.path));
         let app = Arc::new(app);
         let router = router(routes, &app);
 
-        (app.log())(&format!("listening on http://{address} with {listed}"));
+        (app.log())(&format!("listening on http://{address} with {names}"));
         let watching = tokio::spawn(watch(Arc::clone(&app)));
         let log = Arc::clone(app.log());
         let stopped = async move {

@@ -1,6 +1,5 @@
 //! `bridged predict`: the other side of new rows.
 
-use crate::explained;
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
@@ -292,7 +291,7 @@ impl Task<'_> {
             let values = prediction.values.view();
             self.among.columns(model, direction, (pool.rows.view(), values), self.neighbours)
         })?;
-        let mut columns = explained::columns(&prediction, args.level.is_some());
+        let mut columns = answers::explained(&prediction, args.level.is_some());
         columns.extend(nearest);
         let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
         let summary = Summary::of(&answered, &prediction);

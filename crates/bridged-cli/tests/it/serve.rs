@@ -249,9 +249,10 @@ fn json_rows_get_the_numbers_and_reasons_of_predict() {
         };
         let text =
             |name: &str, i: usize| json!(table.column(name).unwrap().to_text().unwrap().values[i]);
-        let ColumnData::OptionalVector { values, valid } = &table.column("value").unwrap().data
-        else {
-            panic!("values")
+        let (values, valid) = match &table.column("value").unwrap().data {
+            ColumnData::OptionalVector { values, valid } => (values, valid.clone()),
+            ColumnData::Vector(values) => (values, vec![true; rows.len()]),
+            other => panic!("{other:?}"),
         };
         for (i, row) in rows.iter().enumerate() {
             // Alone and together, a row gets the same answer.
@@ -491,7 +492,7 @@ fn half_bodies_and_slow_clients_are_let_go() {
 #[test]
 fn several_models_are_called_by_their_names() {
     let folder = demo();
-    folder.ok("fit --x names.parquet --y pictures.parquet --pairs pairs.csv --pairs-x y_id --pairs-y x_id -k 5 -o other.bridged");
+    folder.ok("fit --x names.parquet --y pictures.parquet --pairs pairs.csv --pairs-x name_id --pairs-y picture_id -k 5 -o other.bridged");
     let served = Served::start(&folder, "m.bridged second=other.bridged");
     let models = served.get("/v1/models").ok();
     let names: Vec<&Value> =
