@@ -210,3 +210,48 @@ fn more_files(connections: usize, log: &Log) {
 
 #[cfg(not(unix))]
 fn more_files(_: usize, _: &Log) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::extract::State;
+    use axum::http::{Request, header};
+    use bridged::{BridgedClustering, Matrix, Problem, Seed, Silent};
+    use http_body_util::BodyExt;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use serde_json::json;
+
+    #[test]
+    fn a_route_that_is_added_stands_behind_the_guard_and_in_the_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool =
+            Matrix::from_fn(30, 3, |i, j| if i < 15 { 0.0 } else { 9.0 } + (i % 3 + j) as f32);
+        let problem = Problem::new(pool.view(), pool.view(), &[(0, 0), (29, 29)]);
+        let model = BridgedClustering::with_k(2).fit(problem, Seed(0), &Silent).unwrap();
+        let path = folder.path().join("m.bridged");
+        model.save(&path).unwrap();
+        let options = Options { models: vec![Named::parse(&path)], port: 0, ..Options::default() };
+        let pairs = |State(app): State<Arc<App>>| async move {
+            app.shelf().entries()[0].current().model().pairs().len().to_string()
+        };
+        let route = Route::new("/v1/curate").get(pairs, json!({"operationId": "curate"}));
+        let server = Server::bind(options, Arc::new(|_| ())).unwrap().with_routes([route]);
+        let document = openapi::document(&server.routes, false);
+        assert_eq!(document["paths"]["/v1/curate"]["get"]["operationId"], "curate");
+
+        let router = TowerToHyperService::new(router(server.routes, &Arc::new(server.app)));
+        let ask = async |host| {
+            let request = Request::get("/v1/curate").header(header::HOST, host);
+            let response = router.call(request.body(Body::empty()).unwrap()).await.unwrap();
+            let status = response.status().as_u16();
+            (status, response.into_body().collect().await.unwrap().to_bytes())
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            assert_eq!(ask("localhost").await, (200, "2".into()));
+            assert_eq!(ask("evil.example").await.0, 421);
+        });
+    }
+}
