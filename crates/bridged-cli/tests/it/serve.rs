@@ -727,7 +727,7 @@ fn requests_under_way_are_finished_when_the_server_is_told_to_stop() {
         let reply = slow.reply().unwrap();
         assert!(reply.ok()["rows"][0]["value"].is_array());
         assert_eq!(served.wait().code(), Some(0), "{}", served.said());
-        assert!(served.said().ends_with("stopped"), "{}", served.said());
+        served.wait_for_line("stopped");
     }
     // One that is never finished is cut off.
     let mut served = Served::start(&folder, "m.bridged --grace 1");
@@ -737,7 +737,7 @@ fn requests_under_way_are_finished_when_the_server_is_told_to_stop() {
     std::thread::sleep(Duration::from_millis(100));
     served.signal("-TERM");
     assert_eq!(served.wait().code(), Some(0));
-    assert!(served.said().contains("cut off"), "{}", served.said());
+    served.wait_for_line("cut off");
 }
 
 #[test]
