@@ -45,7 +45,7 @@ else
     echo "moto cannot be installed: the test that reads from a bucket is skipped" >&2
 fi
 
-cargo test --locked --features bridged-cli/remote
+cargo test --locked --workspace --exclude bridged-py --features bridged-cli/remote,bridged-cli/serve
 
 # The dev profile and the same target directory: little is compiled twice.
 CARGO_TARGET_DIR="$target" "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
@@ -63,7 +63,8 @@ BRIDGED_BIN="$target/debug/bridged" "$environment/bin/python" -m pytest
 
 if "$slow"; then
     # Not the examples in the docs: what is ignored there is not meant to be run.
-    cargo test --locked --tests -- --ignored
+    cargo test --locked --tests --features bridged-cli/serve -- --ignored
+    tools/serve_contract.sh
     tools/sanitize.sh
     tools/fuzz.sh 10
 fi

@@ -11,7 +11,7 @@ version=0.5.4
 target="$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)"
 mdbook="$target/mdbook/bin/mdbook"
 
-cargo build --quiet -p bridged-cli
+cargo build --quiet -p bridged-cli --features remote,serve
 python3 tools/reference.py "$target/debug/bridged" --check
 python3 tools/check_book.py
 

@@ -22,7 +22,7 @@ case "$target" in
     *msvc*) ;;
     *) export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$root=bridged -ffile-prefix-map=$cargo_home=cargo" ;;
 esac
-cargo build --locked --profile dist --target "$target" -p bridged-cli --features remote
+cargo build --locked --profile dist --target "$target" -p bridged-cli --features remote,serve
 built="${CARGO_TARGET_DIR:-target}/$target/dist"
 case "$target" in *windows*) binary="$built/bridged.exe" ;; *) binary="$built/bridged" ;; esac
 

@@ -92,6 +92,13 @@ Examples:
   bridged list
   bridged list --json";
 
+/// `bridged serve`.
+#[cfg(feature = "serve")]
+pub const SERVE: &str = "\
+Examples:
+  bridged serve emoji.bridged
+  bridged serve pictures=emoji.bridged --port 8080";
+
 /// `bridged completions`.
 pub const COMPLETIONS: &str = "\
 Examples:

@@ -7,7 +7,6 @@ mod bridge_view;
 mod checkpoints;
 mod commands;
 mod examples;
-mod explained;
 mod failure;
 mod history;
 mod links_table;
@@ -85,6 +84,18 @@ enum Command {
     #[cfg(feature = "lab")]
     #[command(subcommand, after_help = examples::LAB)]
     Lab(commands::lab::Verb),
+    /// Answer predictions over HTTP
+    #[cfg(feature = "serve")]
+    #[command(after_help = examples::SERVE)]
+    Serve(commands::serve::Args),
+    /// Answer predictions over HTTP
+    #[cfg(not(feature = "serve"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Serve {
+        /// Whatever would be served
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<std::ffi::OsString>,
+    },
     /// List every clustering, bridge, baseline, encoder, metric and format by name
     #[command(after_help = examples::LIST)]
     List(commands::list::Args),
@@ -153,6 +164,13 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Cluster(args) => commands::cluster::run(&args, &talk),
         #[cfg(feature = "lab")]
         Command::Lab(verb) => commands::lab::run(&verb, &talk),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::run(&args, &talk),
+        #[cfg(not(feature = "serve"))]
+        Command::Serve { .. } => Err(options::usage(
+            "this `bridged` was built without the HTTP server; build it with `--features serve`, as in \
+             `cargo install --path crates/bridged-cli --features serve`",
+        )),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "bridged", &mut std::io::stdout());

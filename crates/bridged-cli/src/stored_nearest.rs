@@ -5,9 +5,9 @@ use crate::options::usage;
 use crate::passes;
 use crate::pools::Columns;
 use crate::printer::count;
-use crate::table_out::{Carried, Spelled};
 use anyhow::Result;
-use bridged::{BridgedModel, Direction, Names, Neighbor, Side, TextColumn};
+use bridged::{BridgedModel, Direction, Names, Side, TextColumn};
+use bridged_io::answers::{Carried, Spelled, nearest};
 use bridged_io::{Column, ColumnData, Missing, ReadOptions, Source, StoredRows};
 use bridged_math::{MatrixRef, Rows};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Among {
                 let texts = side.names().texts.iter();
                 let carried: Vec<(&str, Carried<'_>)> =
                     texts.map(|t| (t.name.as_str(), Carried::new(&t.values))).collect();
-                Ok(columns(side.names(), &carried, &found, n))
+                Ok(nearest(side.names(), &carried, &found, n))
             }
             Self::Stored(stored) => {
                 let mut found = model.nearest_in(direction, stored.as_ref(), values, n)?;
@@ -118,7 +118,7 @@ impl Among {
                     .collect();
                 // Ids of rows that are numbered are their numbers in the whole pool.
                 let names = Names { ids: pool.ids.clone(), ..Names::default() };
-                Ok(columns(&names, &carried, &found, n))
+                Ok(nearest(&names, &carried, &found, n))
             }
         }
     }
@@ -132,27 +132,4 @@ fn spelled(column: &Column) -> Spelled {
         ColumnData::Bool(_) => Spelled::Bool,
         _ => Spelled::Text,
     }
-}
-
-/// For each of the n best rows: its id, its distance, and what it carries along.
-fn columns(
-    names: &Names,
-    carried: &[(&str, Carried<'_>)],
-    nearest: &[Vec<Neighbor>],
-    n: usize,
-) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for rank in 0..n {
-        let found = || nearest.iter().map(move |row| row.get(rank));
-        let name = |what: &str| format!("nearest_{}_{what}", rank + 1);
-        let ids = found().map(|f| f.map(|f| names.id(f.row as usize))).collect();
-        columns.push(Column::new(name("id"), ColumnData::Text(ids)));
-        let distances = found().map(|f| f.map_or(f64::NAN, |f| f.distance)).collect();
-        columns.push(Column::new(name("distance"), ColumnData::Number(distances)));
-        for (column, carried) in carried {
-            let values = carried.of(found().map(|f| f.map(|f| f.row as usize)));
-            columns.push(Column::new(name(column), values));
-        }
-    }
-    columns
 }

@@ -4,8 +4,9 @@ use crate::options::usage;
 use crate::printer::{self, say};
 use crate::progress::Talk;
 use anyhow::Result;
+use bridged_io::answers::{self, Renamed};
 use bridged_io::source::STANDARD_INPUT;
-use bridged_io::{Column, ColumnData, Format, Layout, Table, extensions, spreadsheet};
+use bridged_io::{Column, Format, Layout, Table, extensions, spreadsheet};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -162,126 +163,9 @@ impl Write for Standard {
 
 /// The columns of the input before our own. One that has the name of ours is renamed, and that is said.
 pub fn before_ours(input: Vec<Column>, ours: Vec<Column>, talk: &Talk) -> Vec<Column> {
-    let mut taken: Vec<String> = ours.iter().map(|column| column.name.clone()).collect();
-    let vectors: Vec<String> =
-        ours.iter().filter(|c| is_vector(c)).map(|c| c.name.clone()).collect();
-    // `value_3` is one of ours where vectors are a column per entry.
-    let is_entry = |name: &str| vectors.iter().any(|v| entry_of(name, v));
-    let mut columns = Vec::with_capacity(input.len() + ours.len());
-    for column in input {
-        let mut name = column.name.clone();
-        while taken.contains(&name) || is_entry(&name) {
-            name.push_str("_input");
-        }
-        if name != column.name && !talk.quiet {
-            say(&format!("note: column `{}` of the input is `{name}` in the output", column.name));
-        }
-        taken.push(name.clone());
-        columns.push(column.renamed(name));
+    let (columns, renamed) = answers::beside(input, ours);
+    for Renamed { from, to } in renamed.iter().filter(|_| !talk.quiet) {
+        say(&format!("note: column `{from}` of the input is `{to}` in the output"));
     }
-    columns.extend(ours);
     columns
-}
-
-fn is_vector(column: &Column) -> bool {
-    column.data.kind().is_list()
-}
-
-fn entry_of(name: &str, vector: &str) -> bool {
-    let digits = name.strip_prefix(vector).and_then(|rest| rest.strip_prefix('_'));
-    digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// What a model carries along as texts, with the type that all of them spell: whole numbers, numbers, truth values or
-/// texts. Empty is missing.
-pub struct Carried<'a> {
-    texts: &'a [String],
-    spelled: Spelled,
-}
-
-/// The type of cells that are kept as texts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Spelled {
-    Integer,
-    Number,
-    Bool,
-    Text,
-}
-
-impl<'a> Carried<'a> {
-    /// Looks at all of them once.
-    pub fn new(texts: &'a [String]) -> Self {
-        let all = |fits: fn(&str) -> bool| {
-            let mut cells = texts.iter().filter(|t| !t.is_empty()).peekable();
-            cells.peek().is_some() && cells.all(|t| fits(t))
-        };
-        let spelled = if all(|t| t.parse::<i64>().is_ok_and(|v| v.to_string() == t)) {
-            Spelled::Integer
-        } else if all(is_number) {
-            Spelled::Number
-        } else if all(|t| t == "true" || t == "false") {
-            Spelled::Bool
-        } else {
-            Spelled::Text
-        };
-        Self { texts, spelled }
-    }
-
-    /// Texts whose type is known.
-    pub fn typed(texts: &'a [String], spelled: Spelled) -> Self {
-        Self { texts, spelled }
-    }
-
-    /// Those of some rows, as a column.
-    pub fn of(&self, rows: impl Iterator<Item = Option<usize>>) -> ColumnData {
-        let cells = rows.map(|row| Some(self.texts[row?].as_str()).filter(|t| !t.is_empty()));
-        match self.spelled {
-            Spelled::Integer => ColumnData::Integer(cells.map(|t| t?.parse().ok()).collect()),
-            Spelled::Bool => ColumnData::Bool(cells.map(|t| t?.parse().ok()).collect()),
-            Spelled::Text => ColumnData::Text(cells.map(|t| t.map(str::to_string)).collect()),
-            Spelled::Number => {
-                let number = |t: Option<&str>| t.and_then(|t| t.parse().ok()).unwrap_or(f64::NAN);
-                ColumnData::Number(cells.map(number).collect())
-            }
-        }
-    }
-}
-
-/// A number as tables are read: with a point or an exponent where it is not whole, and no more zeros than needed.
-fn is_number(text: &str) -> bool {
-    let plain = text.strip_prefix('-').unwrap_or(text);
-    let spelled = plain == "0" || !plain.starts_with('0') || plain.starts_with("0.");
-    spelled && plain.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_model_carries_has_the_type_that_all_of_it_spells() {
-        let spelled = |cells: &[&str]| {
-            let cells: Vec<String> = cells.iter().map(|c| c.to_string()).collect();
-            Carried::new(&cells).spelled
-        };
-        assert_eq!(spelled(&["1", "", "-20"]), Spelled::Integer);
-        assert_eq!(spelled(&["007", "12"]), Spelled::Text);
-        assert_eq!(spelled(&["1.5", "2", "1e-7", ""]), Spelled::Number);
-        assert_eq!(spelled(&["1.5", "inf"]), Spelled::Text);
-        assert_eq!(spelled(&["true", "", "false"]), Spelled::Bool);
-        assert_eq!(spelled(&["", ""]), Spelled::Text);
-    }
-
-    #[test]
-    fn a_column_of_the_input_never_hides_one_of_ours() {
-        let text = |name: &str| Column::new(name, ColumnData::Text(vec![None]));
-        let value = ColumnData::Vector(bridged_math::Matrix::zeros(1, 3));
-        let input = ["status", "status_input", "name", "value_7", "value_x"].map(text).to_vec();
-        let ours = vec![text("status"), Column::new("value", value)];
-        let columns = before_ours(input, ours, &Talk::new(true));
-        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        let expected = ["status_input", "status_input_input", "name", "value_7_input", "value_x"];
-        assert_eq!(names[..5], expected);
-        assert_eq!(names[5..], ["status", "value"]);
-    }
 }

@@ -11,6 +11,7 @@
 //! | [`texts`] | which column is to be encoded |
 //! | [`source`] | rows in many files, near or far |
 //! | [`pairs`] | tables of two ids |
+//! | [`answers`] | predictions as columns |
 //! | [`spreadsheet`] | texts that a spreadsheet would take for formulas |
 //! | [`atomic`] | whole files or none |
 //! | [`error`] | everything that can be wrong with a file |
@@ -34,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod answers;
 mod arrow;
 pub mod atomic;
 mod batches;
@@ -157,6 +159,23 @@ pub fn read(path: &Path) -> Result<Table, TableError> {
 /// The same with what the user says about it.
 pub fn read_with(path: &Path, options: &ReadOptions<'_>) -> Result<Table, TableError> {
     not_empty(open(path, options, |format, input| (format.read)(input))?)
+}
+
+/// Reads a table from the bytes of a file in that format, which errors call `name`: a body that came over a network.
+/// They are checked as a file is.
+pub fn read_bytes(format: &Format, name: &Path, bytes: &[u8]) -> Result<Table, TableError> {
+    let options = ReadOptions::default();
+    let unreadable = |source| TableError::Unreadable { path: name.to_path_buf(), source };
+    if bytes.is_empty() {
+        return Err(TableError::Empty { path: name.to_path_buf() });
+    }
+    // Decoders go back and forth in files.
+    let mut file = tempfile::tempfile().map_err(unreadable)?;
+    io::Write::write_all(&mut file, bytes).map_err(unreadable)?;
+    io::Seek::rewind(&mut file).map_err(unreadable)?;
+    let len = bytes.len() as u64;
+    let input = Input { path: name, file: &file, len, options: &options, fetch: None };
+    not_empty(sniffed(format, &input, |input| (format.read)(input))?)
 }
 
 /// Refuses a table without rows or columns.

@@ -117,7 +117,8 @@ pub use novelty::UNFAMILIAR;
 #[cfg(feature = "persist")]
 pub use persist::MODEL_FILE;
 pub use predict::{
-    Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Regressor, Source, Status,
+    Answer, Ask, Explanation, LinkRow, LinkTable, Neighbor, Prediction, Ready, Regressor, Source,
+    Status,
 };
 pub use problem::{Keep, Pairs, Pool, Problem, ProblemSize, StoredPool};
 pub use rows_at::{PartAt, RowsAt};

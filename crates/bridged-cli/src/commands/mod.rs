@@ -16,3 +16,5 @@ pub mod list;
 pub mod man;
 pub mod predict;
 pub mod update;
+#[cfg(feature = "serve")]
+pub mod serve;

@@ -1,6 +1,5 @@
 //! `bridged predict`: the other side of new rows.
 
-use crate::explained;
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
@@ -12,10 +11,9 @@ use crate::stored_nearest::Among;
 use crate::table_flags::{ColumnFlags, ReadFlags};
 use crate::table_out::{TableOut, before_ours};
 use anyhow::{Context, Result, anyhow};
-use bridged::offset::Offset;
 use bridged::{Ask, BridgedModel, Direction, Error, Prediction, Status};
-use bridged_io::{Column, ColumnData, DoubleRows, Layout, Pool, StoredRows};
-use bridged_math::{Matrix, Rows, Stage};
+use bridged_io::{Column, Layout, Pool, StoredRows, answers};
+use bridged_math::{Rows, Stage};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -293,14 +291,14 @@ impl Task<'_> {
             let values = prediction.values.view();
             self.among.columns(model, direction, (pool.rows.view(), values), self.neighbours)
         })?;
-        let mut columns = explained::columns(&prediction, args.level.is_some());
+        let mut columns = answers::explained(&prediction, args.level.is_some());
         columns.extend(nearest);
         let answered: Vec<bool> = (0..prediction.len()).map(|i| prediction.answered(i)).collect();
         let summary = Summary::of(&answered, &prediction);
         if self.layout == Layout::Array {
             columns.clear();
         }
-        let values = value_column(model.to(direction).offset(), prediction.values, answered);
+        let values = answers::values(model.to(direction).offset(), prediction.values, answered);
         columns.extend(self.with_values.then(|| Column::new("value", values)));
         if self.layout != Layout::Array {
             let mut input = vec![pool.take_ids()];
@@ -347,16 +345,6 @@ impl Task<'_> {
         notes.extend(sides);
         Ok((summary, notes))
     }
-}
-
-/// The predicted vectors in the units of the data: in 64 bits where 32 would not tell them apart.
-fn value_column(offset: &Offset, values: Matrix, valid: Vec<bool>) -> ColumnData {
-    if offset.is_none() {
-        return ColumnData::OptionalVector { values, valid };
-    }
-    let raised = offset.raise_rows(values.view());
-    let values = DoubleRows::new(values.rows(), values.cols(), raised);
-    ColumnData::DoubleVector { values: values.expect("one number per entry"), valid }
 }
 
 #[derive(Default)]

@@ -21,6 +21,8 @@ mod outputs;
 mod passes;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "serve")]
+mod serve;
 #[cfg(feature = "lab")]
 mod settings;
 mod sources;

@@ -99,10 +99,33 @@ fn every_verb_has_examples_that_work_as_printed() {
                 assert!(outcome.stderr.contains("photos"), "{}", outcome.stderr);
                 continue;
             }
+            // A server answers until it is stopped; another one may listen where the example does.
+            if verb == "serve" {
+                let outcome = folder.shell(&format!("timeout -s INT 2 $BRIDGED {example}"));
+                let said = &outcome.stderr;
+                let listened = said.contains("listening on http://127.0.0.1:");
+                assert!(
+                    listened || said.contains("in use by another program"),
+                    "{example}\n{said}"
+                );
+                continue;
+            }
             let outcome = folder.shell(&format!("$BRIDGED {example}"));
             assert_eq!(outcome.code, 0, "bridged {example}\n{}{}", outcome.stdout, outcome.stderr);
         }
     }
+}
+
+#[cfg(not(feature = "serve"))]
+#[test]
+fn a_build_without_a_server_says_how_to_get_one() {
+    let folder = Folder::new();
+    folder.fails(
+        2,
+        "serve m.bridged --port 0",
+        &["was built without the HTTP server", "--features serve"],
+    );
+    assert!(!folder.ok("--help").contains("serve"));
 }
 
 #[test]

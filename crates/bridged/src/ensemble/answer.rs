@@ -41,28 +41,42 @@ impl Ensemble {
     }
 }
 
-impl Oriented<'_> {
-    /// Values of scaled rows; each depends on its own row alone.
-    /// How far a row goes from the mean is up to `alone`, the probability by its memberships in the clusters that are
-    /// read that it has no partner.
-    pub fn predict(&self, scaled: MatrixRef<'_>, alone: impl Fn(&[f64]) -> f64 + Sync) -> Matrix {
-        let (to, cols) = (self.to.0, self.to.0.cols());
-        // Σ_m v_m P_m(j|i) (m_j − ȳ) of the members of each cut, (kx, d').
+/// One direction with everything made that does not depend on the rows.
+pub(crate) struct Together<'a> {
+    oriented: Oriented<'a>,
+    /// Σ_m v_m P_m(j|i) (m_j − ȳ) of the members of each cut, (kx, d').
+    mixed: Vec<Option<Vec<f64>>>,
+    /// The coefficients of each regression times its weight; of [`Kernel::Clusters`] by memberships.
+    regressions: Vec<(Kernel, Vec<f64>)>,
+    /// The rows of the pairs, where there are regressions.
+    paired: Option<Seen<'a>>,
+    /// How far rows are from them, where a regression asks.
+    pairs: Option<Distances>,
+    /// r² of the input pool.
+    radius: f64,
+    soft: Vec<SoftAssign<'a>>,
+    matched: Option<Matched<'a>>,
+}
+
+impl<'a> Oriented<'a> {
+    /// Makes everything that does not depend on the rows.
+    fn ready(self) -> Together<'a> {
+        let Self { stack, from, to: (to, _), .. } = self;
+        let (from_cuts, to_cuts, cols) = (&self.from_cuts, &self.to_cuts, to.cols());
         let mixed: Vec<Option<Vec<f64>>> = self
             .from_cuts
             .iter()
             .enumerate()
             .map(|(c, cut)| {
-                let members =
-                    self.stack.bridges.iter().filter(|m| m.partition == c && m.weight > 0.0);
+                let members = stack.bridges.iter().filter(|m| m.partition == c && m.weight > 0.0);
                 let mut links: Option<Vec<f64>> = None;
                 for member in members {
                     let sum = links.get_or_insert_with(|| vec![0.0; member.links.len()]);
                     sum.iter_mut().zip(&member.links).for_each(|(s, p)| *s += member.weight * p);
                 }
                 links.map(|links| {
-                    let (kx, ky) = (cut.k(), self.to_cuts[c].k());
-                    let means = self.to_cuts[c].deviations(&to.mean);
+                    let (kx, ky) = (cut.k(), to_cuts[c].k());
+                    let means = to_cuts[c].deviations(&to.mean);
                     let mut out = vec![0.0; kx * cols];
                     product(
                         View::new(&links, kx, ky),
@@ -75,15 +89,14 @@ impl Oriented<'_> {
             })
             .collect();
         // The coefficients of each regression times its weight.
-        let regressions: Vec<(Kernel, Vec<f64>)> = (self.stack.regressions.iter())
+        let regressions: Vec<(Kernel, Vec<f64>)> = (stack.regressions.iter())
             .filter(|r| r.weight > 0.0)
             .map(|r| {
                 let of = |a: &f32| r.weight * f64::from(*a);
                 (r.kernel, r.coefficients.data().iter().map(of).collect())
             })
             .collect();
-        let paired =
-            (!regressions.is_empty()).then(|| self.from.1.seen(self.from.0, &self.from_cuts));
+        let paired = (!regressions.is_empty()).then(|| from.1.seen(from.0, &from_cuts));
         // K_clusters · a = members · (membersᵀ of the pairs · a): the pairs need not be looked at again.
         let regressions: Vec<(Kernel, Vec<f64>)> = (regressions.into_iter())
             .map(|(kernel, a)| match (kernel, &paired) {
@@ -92,37 +105,51 @@ impl Oriented<'_> {
             })
             .collect();
         let by_distance = regressions.iter().any(|(kernel, _)| *kernel != Kernel::Clusters);
-        let pairs = by_distance.then(|| Distances::to(self.from.1.paired.view()));
-        let radius = self.from.0.radius().powi(2);
-        let soft: Vec<SoftAssign<'_>> = (self.from_cuts.iter())
+        let pairs = by_distance.then(|| Distances::to(from.1.paired.view()));
+        let radius = from.0.radius().powi(2);
+        let soft: Vec<SoftAssign<'_>> = (from_cuts.iter())
             .map(|cut| SoftAssign::new(cut.spread, cut.clustering, TEMPERATURE))
             .collect();
         let matched = self.matched();
-        let needed = |c: usize| c == 0 || paired.is_some() || mixed[c].is_some();
+        Together { mixed, regressions, paired, pairs, radius, soft, matched, oriented: self }
+    }
+}
+
+impl Together<'_> {
+    /// Values of scaled rows; each depends on its own row alone.
+    /// How far a row goes from the mean is up to `alone`, the probability by its memberships in the clusters that are
+    /// read that it has no partner.
+    pub fn predict(&self, scaled: MatrixRef<'_>, alone: impl Fn(&[f64]) -> f64 + Sync) -> Matrix {
+        let (to, cols) = (self.oriented.to.0, self.oriented.to.0.cols());
         let mut values = Matrix::zeros(scaled.rows(), cols);
         chunks::map_blocks_mut(values.data_mut(), cols.max(1), |range, out| {
             let mut scratch = Scratch::default();
             for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols.max(1)))
             {
                 let band = full(scaled.slice(start..(start + BAND).min(range.end)));
-                let members: Vec<Vec<f64>> = (soft.iter().enumerate())
-                    .map(|(c, soft)| match needed(c) {
+                let members: Vec<Vec<f64>> = (self.soft.iter().enumerate())
+                    .map(|(c, soft)| match self.needed(c) {
                         true => soft.members(band.view(), &mut scratch),
                         false => Vec::new(),
                     })
                     .collect();
                 // What the members say, less the mean.
                 let mut sums = vec![0.0; BAND * cols];
-                for ((cut, members), mixed) in self.from_cuts.iter().zip(&members).zip(&mixed) {
+                for ((cut, members), mixed) in
+                    self.oriented.from_cuts.iter().zip(&members).zip(&self.mixed)
+                {
                     if let Some(mixed) = mixed {
                         add((members, cut.k()), mixed, &mut sums);
                     }
                 }
-                if let Some(paired) = &paired {
-                    let seen = Seen::new(band.view(), &self.from_cuts, &members, radius);
-                    let apart =
-                        pairs.as_ref().map(|pairs| Apart::new(pairs.of(band.view()), radius));
-                    for (kernel, coefficients) in &regressions {
+                if let Some(paired) = &self.paired {
+                    let seen =
+                        Seen::new(band.view(), &self.oriented.from_cuts, &members, self.radius);
+                    let apart = self
+                        .pairs
+                        .as_ref()
+                        .map(|pairs| Apart::new(pairs.of(band.view()), self.radius));
+                    for (kernel, coefficients) in &self.regressions {
                         match &apart {
                             Some(apart) if *kernel != Kernel::Clusters => {
                                 let near = seen.kernels(*kernel, paired, apart);
@@ -132,10 +159,10 @@ impl Oriented<'_> {
                         }
                     }
                 }
-                if let Some(matched) = &matched {
+                if let Some(matched) = &self.matched {
                     matched.add(band.view(), &mut sums);
                 }
-                let k = self.from_cuts[0].k();
+                let k = self.oriented.from_cuts[0].k();
                 let rows = out.chunks_exact_mut(cols.max(1)).zip(sums.chunks_exact(cols.max(1)));
                 for ((out, sums), members) in rows.zip(members[0].chunks_exact(k)) {
                     let kept = 1.0 - alone(members);
@@ -146,6 +173,11 @@ impl Oriented<'_> {
             }
         });
         values
+    }
+
+    /// Whether memberships in this cut are asked for.
+    fn needed(&self, cut: usize) -> bool {
+        cut == 0 || self.paired.is_some() || self.mixed[cut].is_some()
     }
 }
 
@@ -267,7 +299,12 @@ impl BridgedModel {
         scaled: MatrixRef<'_>,
     ) -> Option<Matrix> {
         let regressor = self.regressor(direction);
-        Some(self.oriented(direction)?.predict(scaled, |members| regressor.alone(members)))
+        Some(self.together(direction)?.predict(scaled, |members| regressor.alone(members)))
+    }
+
+    /// The members made ready to predict; `None` of a model that is one member.
+    pub(crate) fn together(&self, direction: Direction) -> Option<Together<'_>> {
+        Some(self.oriented(direction)?.ready())
     }
 
     /// The members of a direction and how much of its predictions each stands for, the largest first; empty

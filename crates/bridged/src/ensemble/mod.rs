@@ -48,6 +48,7 @@ mod rotation;
 mod stack;
 mod walk;
 
+pub(crate) use answer::Together;
 pub(crate) use kernel::Kernel;
 pub(crate) use learn::{Input, Levels, OnPairs};
 pub(crate) use matching::{By, Matching};

@@ -20,6 +20,7 @@ use crate::fit::residual_map::to_f32;
 use crate::side::Side;
 use bridged_math::MatrixRef;
 use bridged_math::simd::vectorize_wide;
+use std::sync::Arc;
 
 /// Clusters to which a row belongs less than this are left out.
 const LEAST: f64 = 1e-15;
@@ -30,7 +31,7 @@ const WIDTH: usize = 32;
 /// A direction whose rows are answered by the links of all clusters that they belong to.
 pub(super) struct Mixture<'a> {
     soft: SoftAssign<'a>,
-    expected: &'a ExpectedErrors,
+    expected: Arc<ExpectedErrors>,
     mean: &'a [f32],
     /// (kx, stride): P(·|i), Y_i, s_i, and U_i unless it is Y_i.
     table: Vec<f64>,
@@ -55,7 +56,7 @@ impl<'a> Mixture<'a> {
         regressor: &Regressor,
         from: &'a Side,
         to: &'a Side,
-        expected: &'a ExpectedErrors,
+        expected: &Arc<ExpectedErrors>,
     ) -> Option<Self> {
         let Reading::Mixture { temperature, means } = regressor.reading else { return None };
         let (ky, cols) = (to.k(), to.cols());
@@ -82,7 +83,7 @@ impl<'a> Mixture<'a> {
         }
         Some(Self {
             soft: SoftAssign::new(&from.spread, &from.clustering, temperature),
-            expected,
+            expected: Arc::clone(expected),
             mean: &to.mean,
             table,
             stride,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `answer.rs` | what the rows of a cluster are answered with |
 //! | `regressor.rs` | one direction: values for rows |
+//! | `ready.rs` | one direction with everything made that does not depend on the rows |
 //! | `mixture.rs` | rows that belong to several clusters, many at a time |
 //! | `expected_error.rs` | where the output most likely lies, how far off the value may be |
 //! | `explain.rs` | why a row, or a cluster, is answered as it is: the one type that says so |
@@ -15,12 +16,14 @@ mod expected_error;
 mod explain;
 mod mixture;
 mod nearest;
+mod ready;
 mod regressor;
 mod swapped;
 
 pub use answer::{Answer, Source};
 pub use explain::{Explanation, LinkRow, LinkTable, Status};
 pub use nearest::Neighbor;
+pub use ready::Ready;
 pub use regressor::Regressor;
 
 pub(crate) use answer::Answers;
@@ -32,12 +35,10 @@ use crate::bridge::VoteCount;
 use crate::check::{calibration, quantile};
 use crate::model::{BridgedModel, Direction};
 use crate::novelty::UNFAMILIAR;
-use crate::scale::Scaled;
-use crate::settings::{Limits, within};
 use answer::AnswerOf;
 use bridged_math::{Matrix, MatrixRef};
 use expected_error::Likeliest;
-use regressor::Predicted;
+use std::sync::Arc;
 
 /// What is asked of a prediction besides its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,9 +66,9 @@ pub struct Prediction {
     pub values: Matrix,
     /// The input cluster of each row, or [`NOISE`](crate::cluster::NOISE).
     pub clusters: Vec<u32>,
-    answers: Answers,
+    answers: Arc<Answers>,
     rows: Vec<PredictedRow>,
-    votes: Vec<Vec<VoteCount>>,
+    votes: Arc<Vec<Vec<VoteCount>>>,
     knows: bool,
     ball: Option<f64>,
 }
@@ -120,13 +121,8 @@ impl BridgedModel {
         rows: MatrixRef<'_>,
         ask: Ask,
     ) -> Result<Prediction, Error> {
-        let from = self.from(direction);
         self.check_rows(direction, rows)?;
-        let scaled = from.scaler.apply(rows);
-        let clusters = from.clustering.assign(scaled.view());
-        let novelty = from.novelty.as_ref();
-        let p_values = novelty.map(|n| n.p_values(&from.clustering, scaled.view(), &clusters));
-        self.answer(direction, &scaled, clusters, p_values, ask)
+        self.ready(direction).predict(rows, ask)
     }
 
     /// Predicts the rows of the pool that the model was fitted on (the transductive setting): they
@@ -153,53 +149,7 @@ impl BridgedModel {
         let novelty = from.novelty.as_ref();
         let p_values = novelty.map(|n| n.own_p_values(&from.clustering, scaled.view()));
         let ask = Ask { unfamiliar: 0.0, ..ask };
-        self.answer(direction, &scaled, from.clustering.labels.clone(), p_values, ask)
-    }
-
-    fn answer(
-        &self,
-        direction: Direction,
-        scaled: &Scaled<'_>,
-        clusters: Vec<u32>,
-        p_values: Option<Vec<f64>>,
-        ask: Ask,
-    ) -> Result<Prediction, Error> {
-        within("unfamiliar", &ask.unfamiliar, Limits::From(0.0, 1.0))?;
-        let (from, to) = (self.from(direction), self.to(direction));
-        let regressor = self.regressor(direction);
-        let knows = regressor.knows_probabilities();
-        let least = match ask.min_confidence {
-            Some(_) if !knows => {
-                return Err(Error::NoProbabilities { rule: self.settings.bridge.name() });
-            }
-            least => least.unwrap_or(0.0),
-        };
-        let ball = ask.level.map(|level| self.ball(direction, level)).transpose()?;
-        let uncovered = self.settings.uncovered;
-        let Predicted { mut values, rows } =
-            regressor.predict(from, to, scaled.view(), &clusters, uncovered);
-        if let Some(together) = self.predict_together(direction, scaled.view()) {
-            for (i, (of, _)) in rows.iter().enumerate() {
-                // What an explanation calls the mean, or nothing, is that.
-                if regressor.answers.get(*of).source == Source::Link {
-                    values.row_mut(i).copy_from_slice(together.row(i));
-                }
-            }
-        }
-        let rows = rows.into_iter().enumerate().map(|(i, (of, likeliest))| {
-            let p_value = p_values.as_ref().map(|p| p[i]);
-            let unfamiliar = ask.unfamiliar > 0.0 && p_value.is_some_and(|p| p <= ask.unfamiliar);
-            // What a row that is like none of the pool has for an output, nobody knows.
-            let known = if unfamiliar { 0.0 } else { likeliest.probability };
-            PredictedRow { of, likeliest, p_value, unfamiliar, unsure: knows && known < least }
-        });
-        let rows: Vec<PredictedRow> = rows.collect();
-        for (i, _) in rows.iter().enumerate().filter(|(_, row)| row.unsure) {
-            values.row_mut(i).fill(f32::NAN);
-        }
-        let votes = self.votes(direction).rows();
-        let answers = regressor.answers.clone();
-        Ok(Prediction { values, clusters, answers, rows, votes, knows, ball })
+        self.ready(direction).answer(&scaled, from.clustering.labels.clone(), p_values, ask)
     }
 
     /// The squared radius of a ball that holds the true output with probability `level`, if new rows

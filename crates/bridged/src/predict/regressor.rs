@@ -1,6 +1,6 @@
 //! One direction of a model: from the clusters of one side to values of the other.
 
-use super::answer::{Answer, AnswerOf, Answers, Source, nearest_linked};
+use super::answer::{Answer, AnswerOf, Answers, ForAnswers, Source, nearest_linked};
 use super::expected_error::{ExpectedErrors, Likeliest};
 use super::mixture::Mixture;
 use crate::bridge::{Bridge, Reading, Target};
@@ -13,6 +13,7 @@ use crate::settings::Uncovered;
 use crate::side::Side;
 use bridged_math::{Matrix, MatrixRef, chunks};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// From this probability on a cluster is taken to have no partner.
 pub(crate) const ALONE: f64 = 0.5;
@@ -95,69 +96,29 @@ impl Regressor {
         self.check.as_ref().map_or(&[][..], |c| &c.scores)
     }
 
-    /// Predicts rows (already scaled) that lie in the given input clusters.
-    pub(super) fn predict(
-        &self,
-        from: &Side,
-        to: &Side,
-        scaled: MatrixRef<'_>,
-        clusters: &[u32],
+    /// The same made ready to predict rows, of sides that it belongs to.
+    pub(super) fn ready<'a>(
+        &'a self,
+        from: &'a Side,
+        to: &'a Side,
         uncovered: Uncovered,
-    ) -> Predicted {
-        let expected = self.expected(to);
-        let sure = self.answers.map(|a| expected.of(&dense(&a.targets, to.k())));
+    ) -> ReadyRegressor<'a> {
+        let expected = Arc::new(self.expected(to));
         let bases = self.answers.map(|answer| match answer.source {
             Source::Abstain => vec![f32::NAN; to.cols()],
             _ if answer.targets.is_empty() => to.mean.clone(),
             _ => blend(&answer.targets, &to.values),
         });
-        let answer_of = |i: usize| match clusters[i] {
-            NOISE if uncovered == Uncovered::Nearest => {
-                nearest_linked(&self.bridge, &from.clustering.centroids, scaled.row(i))
-                    .map_or(AnswerOf::Noise, AnswerOf::NoiseNear)
-            }
-            NOISE => AnswerOf::Noise,
-            cluster => AnswerOf::Cluster(cluster),
-        };
-        let mixture = Mixture::new(self, from, to, &expected);
-        let residual = self.residual.as_ref().filter(|_| self.alpha != 0.0).map(ResidualBands::new);
-        let mut values = Matrix::zeros(clusters.len(), to.cols());
-        let cols = to.cols();
-        let rows = chunks::map_blocks_mut(values.data_mut(), cols, |range, out| {
-            let mut rows = Vec::with_capacity(range.len());
-            let mut bench = mixture.as_ref().map(Mixture::bench);
-            for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols)) {
-                let band = start..(start + BAND).min(range.end);
-                let mixed = mixture.as_ref().zip(bench.as_mut()).map(|(mixture, bench)| {
-                    let (x, labels) = (scaled.slice(band.clone()), &clusters[band.clone()]);
-                    mixture.answer(x, labels, bench, out)
-                });
-                let offsets = residual.as_ref().map(|map| map.offsets(scaled.slice(band.clone())));
-                for (i, row) in band.clone().zip(out.chunks_exact_mut(cols)) {
-                    let of = answer_of(i);
-                    let answer = self.answers.get(of);
-                    let likeliest = match &mixed {
-                        Some(mixed) if answer.source == Source::Link => mixed[i - start],
-                        _ => {
-                            row.copy_from_slice(bases.get(of));
-                            *sure.get(of)
-                        }
-                    };
-                    if answer.source != Source::Abstain {
-                        if let Some(offsets) = &offsets {
-                            let at = (i - start) * cols;
-                            for (v, o) in row.iter_mut().zip(&offsets[at..at + cols]) {
-                                *v = to_f32(f64::from(*v) + self.alpha * o);
-                            }
-                        }
-                        self.refine(from, to, scaled.row(i), clusters[i], answer, row);
-                    }
-                    rows.push((of, likeliest));
-                }
-            }
-            rows
-        });
-        Predicted { values, rows: rows.concat() }
+        ReadyRegressor {
+            regressor: self,
+            from,
+            to,
+            uncovered,
+            sure: self.answers.map(|a| expected.of(&dense(&a.targets, to.k()))),
+            bases,
+            mixture: Mixture::new(self, from, to, &expected),
+            residual: self.residual.as_ref().filter(|_| self.alpha != 0.0).map(ResidualBands::new),
+        }
     }
 
     /// How sure rows are that are answered as every row of each cluster is.
@@ -200,6 +161,73 @@ impl Regressor {
                 }
             }
         }
+    }
+}
+
+/// A regressor with everything made that does not depend on the rows.
+pub(super) struct ReadyRegressor<'a> {
+    regressor: &'a Regressor,
+    from: &'a Side,
+    to: &'a Side,
+    uncovered: Uncovered,
+    /// How sure each answer is that has no memberships.
+    sure: ForAnswers<Likeliest>,
+    /// And its value.
+    bases: ForAnswers<Vec<f32>>,
+    mixture: Option<Mixture<'a>>,
+    residual: Option<ResidualBands<'a>>,
+}
+
+impl ReadyRegressor<'_> {
+    /// Predicts rows (already scaled) that lie in the given input clusters.
+    pub fn predict(&self, scaled: MatrixRef<'_>, clusters: &[u32]) -> Predicted {
+        let Self { regressor, from, to, .. } = *self;
+        let answered_by = |i: usize| match clusters[i] {
+            NOISE if self.uncovered == Uncovered::Nearest => {
+                nearest_linked(&regressor.bridge, &from.clustering.centroids, scaled.row(i))
+                    .map_or(AnswerOf::Noise, AnswerOf::NoiseNear)
+            }
+            NOISE => AnswerOf::Noise,
+            cluster => AnswerOf::Cluster(cluster),
+        };
+        let mut values = Matrix::zeros(clusters.len(), to.cols());
+        let cols = to.cols();
+        let rows = chunks::map_blocks_mut(values.data_mut(), cols, |range, out| {
+            let mut rows = Vec::with_capacity(range.len());
+            let mut bench = self.mixture.as_ref().map(Mixture::bench);
+            for (start, out) in range.clone().step_by(BAND).zip(out.chunks_mut(BAND * cols)) {
+                let band = start..(start + BAND).min(range.end);
+                let mixed = self.mixture.as_ref().zip(bench.as_mut()).map(|(mixture, bench)| {
+                    let (x, labels) = (scaled.slice(band.clone()), &clusters[band.clone()]);
+                    mixture.answer(x, labels, bench, out)
+                });
+                let offsets =
+                    self.residual.as_ref().map(|map| map.offsets(scaled.slice(band.clone())));
+                for (i, row) in band.clone().zip(out.chunks_exact_mut(cols)) {
+                    let answer_of = answered_by(i);
+                    let answer = regressor.answers.get(answer_of);
+                    let likeliest = match &mixed {
+                        Some(mixed) if answer.source == Source::Link => mixed[i - start],
+                        _ => {
+                            row.copy_from_slice(self.bases.get(answer_of));
+                            *self.sure.get(answer_of)
+                        }
+                    };
+                    if answer.source != Source::Abstain {
+                        if let Some(offsets) = &offsets {
+                            let at = (i - start) * cols;
+                            for (v, o) in row.iter_mut().zip(&offsets[at..at + cols]) {
+                                *v = to_f32(f64::from(*v) + regressor.alpha * o);
+                            }
+                        }
+                        regressor.refine(from, to, scaled.row(i), clusters[i], answer, row);
+                    }
+                    rows.push((answer_of, likeliest));
+                }
+            }
+            rows
+        });
+        Predicted { values, rows: rows.concat() }
     }
 }
 
