@@ -15,6 +15,6 @@ pub mod list;
 #[cfg(feature = "man")]
 pub mod man;
 pub mod predict;
-pub mod update;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod update;
