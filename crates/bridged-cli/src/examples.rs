@@ -51,6 +51,13 @@ Examples:
   bridged evaluate emoji.bridged --x unseen-pictures.parquet --y unseen-names.parquet \\
     --labels group --json";
 
+/// `bridged suggest`.
+pub const SUGGEST: &str = "\
+Examples:
+  bridged suggest emoji.bridged -n 5
+  bridged suggest emoji.bridged --side x -o ask.csv
+  bridged suggest emoji.bridged --kind match --json";
+
 /// `bridged cluster`.
 pub const CLUSTER: &str = "\
 Examples:

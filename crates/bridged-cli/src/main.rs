@@ -64,6 +64,9 @@ enum Command {
     /// Score a model on rows whose partners are known
     #[command(after_help = examples::EVALUATE)]
     Evaluate(commands::evaluate::Args),
+    /// Say which pairs would help a model most
+    #[command(after_help = examples::SUGGEST)]
+    Suggest(commands::suggest::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
     #[cfg(feature = "encode")]
     #[command(subcommand, after_help = examples::ENCODE)]
@@ -135,6 +138,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Predict(args) => commands::predict::run(&args, &talk),
         Command::Inspect(args) => commands::inspect::run(&args, &talk),
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
+        Command::Suggest(args) => commands::suggest::run(&args, &talk),
         #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),

@@ -75,6 +75,36 @@ pub enum Error {
         /// Its row of y.
         y: usize,
     },
+    /// A negative answer about a row that is not there.
+    #[error(
+        "negative answer {negative} names row {row} of {side}, which has {rows} rows (0 to {})",
+        rows - 1
+    )]
+    NegativeOutside {
+        /// The position of the answer.
+        negative: usize,
+        /// `x` or `y`.
+        side: &'static str,
+        /// The row that it names.
+        row: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// Somebody said yes, and somebody said no.
+    #[error(
+        "pair {pair} says that row {x} of x belongs with row {y} of y, and negative answer {negative} says that \
+         it does not; take one of them out"
+    )]
+    Contradicted {
+        /// The position of the pair.
+        pair: usize,
+        /// The position of the answer.
+        negative: usize,
+        /// The row of x.
+        x: usize,
+        /// The row of y.
+        y: usize,
+    },
     /// One side could not be clustered.
     #[error("cannot cluster {side}: {source}")]
     Cluster {

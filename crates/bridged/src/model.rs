@@ -57,6 +57,7 @@ pub struct BridgedModel {
     pub(crate) x: Side,
     pub(crate) y: Side,
     pub(crate) pairs: Vec<(u32, u32)>,
+    pub(crate) negatives: Vec<(u32, u32)>,
     pub(crate) votes: Votes,
     pub(crate) forward: Regressor,
     pub(crate) reverse: Regressor,
@@ -129,6 +130,11 @@ impl BridgedModel {
     /// The rows of the pairs, (row of x, row of y).
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.pairs
+    }
+
+    /// The rows of negative answers, (row of x, row of y): they belong to different groups.
+    pub fn negatives(&self) -> &[(u32, u32)] {
+        &self.negatives
     }
 
     /// What the pairs said, seen from the side that a direction starts from.

@@ -13,3 +13,4 @@ pub mod list;
 #[cfg(feature = "man")]
 pub mod man;
 pub mod predict;
+pub mod suggest;
