@@ -84,7 +84,7 @@ pub mod scale;
 pub mod separation;
 pub mod settings;
 mod side;
-mod suggest;
+pub(crate) mod suggest;
 pub mod synth;
 
 pub use bridged_math::memory;

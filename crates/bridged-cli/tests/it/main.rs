@@ -26,5 +26,6 @@ mod sources;
 #[cfg(unix)]
 mod stopping;
 mod streams;
+mod suggest;
 mod support;
 mod tables_in;

@@ -366,6 +366,7 @@ mod tests {
     use super::super::geometry::Directions;
     use super::super::partition::Partition;
     use super::*;
+    use crate::bridge::Negative;
     use crate::cluster::ClusterSpec;
     use bridged_math::{Matrix, Silent};
 
@@ -445,7 +446,11 @@ mod tests {
                         .sum();
                     1.0 - q + q * m
                 };
-                let weight = w * log.exp() * task.pairs.iter().map(factor).product::<f64>();
+                let denied = |(x, y): &(Vec<f64>, Vec<f64>)| {
+                    1.0 - q + q * (0..kx).map(|i| x[i] * y[map[i]]).sum::<f64>()
+                };
+                let said = task.pairs.iter().map(factor).chain(task.negatives.iter().map(denied));
+                let weight = w * log.exp() * said.product::<f64>();
                 total += weight;
                 reliable += weight * q;
                 (0..kx).for_each(|i| sums[i * ky + map[i]] += weight * q);
@@ -462,10 +467,16 @@ mod tests {
         let pairs = [0, 1, 2];
         let (k, l) = (x.kernel(&pairs), y.kernel(&pairs));
         let (even, uneven) = ([0.25; 4], [0.4, 0.3, 0.2, 0.1]);
-        for one_to_one in [true, false] {
+        let no = |shares: &[f64]| {
+            let negative = Negative { x: vec![0.0, 0.1, 0.1, 0.8], y: vec![0.0, 0.1, 0.2, 0.7] };
+            let agreements = negative.agreements(shares).expect("it says something");
+            vec![(negative.x, agreements)]
+        };
+        for (one_to_one, denies) in [(true, false), (false, false), (true, true), (false, true)] {
             for geometry in [None, Some((&k, &l))] {
                 let shares: (&[f64], &[f64]) =
                     if one_to_one { (&even, &even) } else { (&even, &uneven) };
+                let denied = no(shares.1);
                 let task = Task {
                     shares,
                     members: (&mx, &my),
@@ -473,13 +484,13 @@ mod tests {
                     geometry,
                     one_to_one,
                     clarity: 0.6,
-                    negatives: &[],
+                    negatives: if denies { &denied } else { &[] },
                 };
                 let (found, sum) = (link(&task, LONG, Seed(3), None).links, exact(&task));
                 let worst = found.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(
                     worst < 0.03,
-                    "one-to-one {one_to_one}, geometry {}: {worst}\n{found:?}\n{sum:?}",
+                    "one-to-one {one_to_one}, no {denies}, geometry {}: {worst}\n{found:?}\n{sum:?}",
                     geometry.is_some()
                 );
             }

@@ -1,6 +1,7 @@
 //! One question after the other: each is worth what those before it are expected to leave.
 
 use super::Question;
+use super::coverage::{Coverage, Features};
 use super::cuts::{LinkedCut, table};
 use super::rows::{AskedRow, askable};
 use super::why::{Likely, Typical};
@@ -19,6 +20,9 @@ pub(super) struct Asked<'a> {
     /// What is expected to be left of R, 0 to 1, of each cluster of each cut.
     left: Vec<Vec<f64>>,
     questions: Vec<Open>,
+    coverage: Coverage,
+    falls: Vec<f64>,
+    g: f64,
     pub typical: Typical,
     pub likely: Likely,
 }
@@ -30,6 +34,8 @@ struct Open {
     with: Option<usize>,
     /// The share of R that the answer is expected to save, of each cluster that the row speaks for.
     saves: Vec<Saving>,
+    features: Features,
+    typical: f64,
 }
 
 struct Saving {
@@ -49,7 +55,7 @@ pub(super) struct Chosen {
 impl<'a> Asked<'a> {
     pub fn new(model: &'a BridgedModel, direction: Direction, kind: Question) -> Result<Self, Error> {
         let cuts = LinkedCut::all(model, direction);
-        let rows = askable(model, direction, &cuts)?;
+        let super::rows::Askable { rows, coverage } = askable(model, direction, &cuts)?;
         let likely = Likely::new(model, direction, table(model, direction))?;
         let typical = Typical::new(model, direction)?;
         let questions = match kind {
@@ -65,7 +71,18 @@ impl<'a> Asked<'a> {
             }
         };
         let left = cuts.iter().map(|cut| vec![1.0; cut.links.len()]).collect();
-        Ok(Self { direction, kind, cuts, left, questions, typical, likely })
+        let g = super::knob("G", 0.0);
+        let mut asked = Self { direction, kind, cuts, left, questions, typical, likely, coverage, falls: vec![], g };
+        asked.refresh();
+        Ok(asked)
+    }
+
+    fn refresh(&mut self) {
+        let power = super::knob("GT", 0.5);
+        self.falls = match self.g > 0.0 {
+            true => self.questions.iter().map(|q| self.g * self.coverage.fall(&q.features) * q.typical.powf(power)).collect(),
+            false => vec![0.0; self.questions.len()],
+        };
     }
 
     /// What an answer is expected to save now.
@@ -80,7 +97,7 @@ impl<'a> Asked<'a> {
     /// The best question; of equally good ones the first.
     fn best(&self) -> Option<(usize, f64)> {
         let values = chunks::map_blocks(self.questions.len(), |range| {
-            let of = range.map(|at| (at, self.value(&self.questions[at])));
+            let of = range.map(|at| (at, (1.0 - self.g) * self.value(&self.questions[at]) + self.falls[at]));
             of.reduce(|a, b| if b.1 > a.1 { b } else { a })
         });
         let best = values.into_iter().flatten().reduce(|a, b| if b.1 > a.1 { b } else { a });
@@ -95,6 +112,8 @@ impl<'a> Asked<'a> {
         }
         // A row is asked about once.
         self.questions.retain(|other| other.row != question.row);
+        self.coverage.answered(&question.features);
+        self.refresh();
         (question.row, question.with)
     }
 }
@@ -106,7 +125,7 @@ impl Open {
             cluster: v.cluster,
             share: cuts[v.cut].links[v.cluster].by_partner(v.sure),
         };
-        Self { row: row.row, with: None, saves: row.voices.iter().map(save).collect() }
+        Self { row: row.row, with: None, saves: row.voices.iter().map(save).collect(), features: row.features.clone(), typical: row.typical }
     }
 
     /// Compared with row y, which lies in these clusters of each cut.
@@ -116,7 +135,7 @@ impl Open {
             cluster: v.cluster,
             share: cuts[v.cut].links[v.cluster].by_match(v.sure, outputs[v.cut]),
         };
-        Self { row: row.row, with: Some(y), saves: row.voices.iter().map(save).collect() }
+        Self { row: row.row, with: Some(y), saves: row.voices.iter().map(save).collect(), features: row.features.clone(), typical: row.typical }
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `why.rs` | the reasons, and the candidates of the other side |
 
 mod batch;
+mod coverage;
 mod cuts;
 mod links;
 mod rows;
@@ -124,6 +125,11 @@ impl Known {
         let of = |j: usize| (self.gram[j * self.k + j] - 2.0 * along[j] + own).max(0.0);
         (0..self.k).map(of).collect()
     }
+}
+
+/// KNOB
+pub(crate) fn knob(name: &str, default: f64) -> f64 {
+    std::env::var(format!("BS_{name}")).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
 impl BridgedModel {
