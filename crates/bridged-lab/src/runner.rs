@@ -22,9 +22,9 @@ use bridged::{
 use bridged::{Matrix, Seed, Silent, Watch};
 use bridged_math::distance::squared_distance;
 use cpu_time::ThreadTime;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A study with its data, ready to be carried out.
 pub struct Runner<'a> {
@@ -36,6 +36,8 @@ pub struct Runner<'a> {
     pub groups: Vec<u32>,
     /// What is compared: name and method. Tuned methods differ from one direction to the other.
     pub contenders: Vec<(String, Tuning)>,
+    /// The rows that were asked for in each run that cells share.
+    asked: Mutex<HashMap<u64, Arc<OnceLock<Vec<usize>>>>>,
 }
 
 /// A method as it runs in each direction.
@@ -70,7 +72,7 @@ impl<'a> Runner<'a> {
             Ok((name.clone(), Tuning { forward, reverse }))
         });
         let contenders = contenders.collect::<Result<_, LabError>>()?;
-        let runner = Self { study, data, groups, contenders };
+        let runner = Self { study, data, groups, contenders, asked: Mutex::default() };
         for cell in runner.cells() {
             // Whatever is too small is said before anything runs.
             for run in 0..study.seeds {
@@ -167,10 +169,26 @@ impl<'a> Runner<'a> {
         match protocol.pairing.is_asked() {
             false => protocol.draw(self.data, &self.groups, cell, seed),
             true => {
-                let mut ask = |draw: &Draw, many: usize| suggested(draw, many, cell, seed);
-                protocol.draw_asked(self.data, &self.groups, cell, seed, &mut ask)
+                let asked = self.rows_asked_for(cell, seed)?;
+                protocol.draw_asked(self.data, &self.groups, cell, seed, &asked)
             }
         }
+    }
+
+    /// The rows that the run of this seed asks for, up to the most pairs of the study.
+    fn rows_asked_for(&self, cell: StudyCell, seed: Seed) -> Result<Vec<usize>, LabError> {
+        let mut runs = self.asked.lock().expect("only looked up");
+        let place = Arc::clone(runs.entry(seed.0).or_default());
+        drop(runs);
+        if let Some(found) = place.get() {
+            return Ok(found.clone());
+        }
+        let most = self.study.pairs.iter().copied().max().unwrap_or(cell.pairs);
+        let mut ask = |draw: &Draw, many: usize| suggested(draw, many, cell, seed);
+        let last = StudyCell { pairs: most, ..cell };
+        let protocol = &self.study.protocol;
+        let found = protocol.rows_asked_for(self.data, &self.groups, last, seed, &mut ask)?;
+        Ok(place.get_or_init(|| found).clone())
     }
 
     fn carry_out(

@@ -84,7 +84,7 @@ pub mod scale;
 pub mod separation;
 pub mod settings;
 mod side;
-pub(crate) mod suggest;
+mod suggest;
 pub mod synth;
 
 pub use bridged_math::memory;

@@ -8,6 +8,7 @@
 //! output joins the y pool, and the two are a pair. Which rows, the model says (`suggested`), or chance (`chance`), for
 //! comparison: both begin with the same pools, pairs and test rows, and so do all numbers of pairs of one run.
 
+use super::division::Division;
 use super::{Draw, Pairing, Protocol, StudyCell};
 use crate::{Dataset, LabError};
 use bridged::Seed;
@@ -59,28 +60,26 @@ impl Protocol {
         }
     }
 
-    /// A run in which `ask` says which rows get their partners.
-    pub(crate) fn draw_asked(
+    /// The rows of the data set that are asked for, in order, until a run has the pairs of its cell.
+    pub(crate) fn rows_asked_for(
         &self,
         data: &Dataset,
         allowed: &[u32],
         cell: StudyCell,
         seed: Seed,
         ask: &mut Ask<'_>,
-    ) -> Result<Draw, LabError> {
+    ) -> Result<Vec<usize>, LabError> {
         let mut division = self.divide_naturally(data, allowed, cell.start(), seed)?;
         let mut by_chance = division.input.clone();
         by_chance.sort_unstable();
         by_chance.shuffle(&mut seed.child("rows asked for by chance").rng());
-        loop {
+        let mut all = Vec::new();
+        while division.pairs.len() < cell.pairs {
             let pairs = division.pairs.len();
-            let many = LEAST.max(pairs / 4).min(cell.pairs.saturating_sub(pairs));
-            let draw = self.draw_divided(data, std::slice::from_ref(&division), cell, seed);
-            if many == 0 {
-                return Ok(draw);
-            }
+            let many = LEAST.max(pairs / 4).min(cell.pairs - pairs);
             let mut asked: Vec<usize> = match self.pairing {
                 Pairing::Suggested => {
+                    let draw = self.draw_divided(data, std::slice::from_ref(&division), cell, seed);
                     ask(&draw, many)?.into_iter().map(|row| draw.x_rows[row]).collect()
                 }
                 _ => Vec::new(),
@@ -90,8 +89,31 @@ impl Protocol {
             let others = by_chance.iter().filter(|row| left.contains(row) && !asked.contains(row));
             let others: Vec<usize> = others.take(many - asked.len()).copied().collect();
             asked.extend(others);
-            division.input.retain(|row| !asked.contains(row));
-            division.pairs.extend(asked);
+            division.answer(&asked);
+            all.extend(asked);
         }
+        Ok(all)
+    }
+
+    /// A run in which the first of these rows got their partners, as many as its cell has pairs.
+    pub(crate) fn draw_asked(
+        &self,
+        data: &Dataset,
+        allowed: &[u32],
+        cell: StudyCell,
+        seed: Seed,
+        asked: &[usize],
+    ) -> Result<Draw, LabError> {
+        let mut division = self.divide_naturally(data, allowed, cell.start(), seed)?;
+        division.answer(&asked[..cell.pairs - cell.start().pairs]);
+        Ok(self.draw_divided(data, std::slice::from_ref(&division), cell, seed))
+    }
+}
+
+impl Division {
+    /// Gives these rows of the x pool their partners.
+    fn answer(&mut self, rows: &[usize]) {
+        self.input.retain(|row| !rows.contains(row));
+        self.pairs.extend(rows);
     }
 }

@@ -18,7 +18,6 @@ const DOUBT: f64 = 0.05;
 /// (pairs, k).
 pub(super) fn partnerless(shares: &[f64], members: &[f64]) -> Vec<f64> {
     let k = shares.len();
-    if crate::suggest::knob("ALONE", 1.0) == 0.0 { return vec![PRIOR; k]; }
     let odds = |i: usize| {
         let pairs = members.iter().skip(i).step_by(k);
         let without = (1.0 - shares[i]).max(DOUBT);

@@ -61,7 +61,7 @@ pub(super) fn weights(products: &Products, prior: &[f64]) -> Vec<f64> {
     let Products { gram, along, square, pairs } = products;
     let m = along.len();
     let errors = (0..m).map(|a| (square - 2.0 * along[a] + gram[a * m + a]).max(0.0));
-    let hold = crate::suggest::knob("HOLD", PRIOR) / (*pairs).max(1) as f64 * errors.sum::<f64>() / m.max(1) as f64;
+    let hold = PRIOR / (*pairs).max(1) as f64 * errors.sum::<f64>() / m.max(1) as f64;
     let trace: f64 = (0..m).map(|a| gram[a * m + a] + hold).sum();
     if trace.is_nan() || trace <= 0.0 {
         return prior.to_vec();

@@ -1,12 +1,20 @@
 //! One question after the other: each is worth what those before it are expected to leave.
+//!
+//! ```text
+//! value = v_links · Σ_c w_c Σ_i R_ci left_ci r_ci  +  v_pairs · fall
+//! ```
+//!
+//! v_links and v_pairs are the shares of the predictions that come from links, and from regressions on the pairs and rows
+//! matched through them. A model of one member has links alone.
 
-use super::Question;
-use super::coverage::{Coverage, Features};
+use super::coverage::Coverage;
 use super::cuts::{LinkedCut, table};
-use super::rows::{AskedRow, askable};
+use super::rows::{AskedRow, Askable, askable};
 use super::why::{Likely, Typical};
+use super::{Question, Wanted};
 use crate::Error;
 use crate::model::{BridgedModel, Direction};
+use bridged_math::cancel::checkpoint;
 use bridged_math::chunks;
 
 /// Questions that save less than this share of the variance are not worth asking.
@@ -16,28 +24,30 @@ const WORTHLESS: f64 = 1e-9;
 pub(super) struct Asked<'a> {
     pub direction: Direction,
     pub kind: Question,
-    pub cuts: Vec<LinkedCut<'a>>,
-    /// What is expected to be left of R, 0 to 1, of each cluster of each cut.
-    left: Vec<Vec<f64>>,
-    questions: Vec<Open>,
-    coverage: Coverage,
-    falls: Vec<f64>,
-    g: f64,
     pub typical: Typical,
     pub likely: Likely,
+    cuts: Vec<LinkedCut<'a>>,
+    /// What is expected to be left of R, 0 to 1, of each cluster of each cut.
+    left: Vec<Vec<f64>>,
+    coverage: Option<Coverage>,
+    /// v_links; the rest is v_pairs.
+    links: f64,
+    rows: Vec<AskedRow>,
+    questions: Vec<Open>,
 }
 
 /// A question that was not asked yet.
 struct Open {
-    row: usize,
+    /// The place of its row among those that may be asked about.
+    at: usize,
     /// The row of the other side that it is compared with, of a match.
     with: Option<usize>,
-    /// The share of R that the answer is expected to save, of each cluster that the row speaks for.
+    /// How likely the answer is a pair.
+    pair: f64,
     saves: Vec<Saving>,
-    features: Features,
-    typical: f64,
 }
 
+/// The share of R that an answer is expected to save, of a cluster that the row speaks for.
 struct Saving {
     cut: usize,
     cluster: usize,
@@ -53,36 +63,35 @@ pub(super) struct Chosen {
 }
 
 impl<'a> Asked<'a> {
-    pub fn new(model: &'a BridgedModel, direction: Direction, kind: Question) -> Result<Self, Error> {
+    pub fn new(
+        model: &'a BridgedModel,
+        direction: Direction,
+        kind: Question,
+    ) -> Result<Self, Error> {
         let cuts = LinkedCut::all(model, direction);
-        let super::rows::Askable { rows, coverage } = askable(model, direction, &cuts)?;
+        let Askable { rows, coverage } = askable(model, direction, &cuts)?;
         let likely = Likely::new(model, direction, table(model, direction))?;
         let typical = Typical::new(model, direction)?;
         let questions = match kind {
-            Question::Partner => rows.iter().map(|row| Open::partner(row, &cuts)).collect(),
+            Question::Partner => {
+                (0..rows.len()).map(|at| Open::partner(at, &rows[at], &cuts)).collect()
+            }
             Question::Match => {
-                let outputs = typical.clusters(model, direction, &cuts);
-                let of = |row: &AskedRow| {
-                    let likely = likely.of(row.row);
-                    let with = likely.iter().filter_map(|(j, _)| typical.row(*j));
-                    with.map(|y| Open::compared(row, y, &outputs[&y], &cuts)).collect::<Vec<_>>()
+                let outputs = typical.clusters(model, direction, &cuts)?;
+                let of = |at: usize| {
+                    let row: &AskedRow = &rows[at];
+                    let with = likely.of(row.row).into_iter().filter_map(|(j, p)| {
+                        let y = typical.row(j)?;
+                        Some(Open::compared(at, row, (y, p), outputs.get(&y)?, &cuts))
+                    });
+                    with.collect::<Vec<_>>()
                 };
-                rows.iter().flat_map(of).collect()
+                (0..rows.len()).flat_map(of).collect()
             }
         };
         let left = cuts.iter().map(|cut| vec![1.0; cut.links.len()]).collect();
-        let g = super::knob("G", 0.0);
-        let mut asked = Self { direction, kind, cuts, left, questions, typical, likely, coverage, falls: vec![], g };
-        asked.refresh();
-        Ok(asked)
-    }
-
-    fn refresh(&mut self) {
-        let power = super::knob("GT", 0.5);
-        self.falls = match self.g > 0.0 {
-            true => self.questions.iter().map(|q| self.g * self.coverage.fall(&q.features) * q.typical.powf(power)).collect(),
-            false => vec![0.0; self.questions.len()],
-        };
+        let links = share_of_links(model, direction);
+        Ok(Self { direction, kind, typical, likely, cuts, left, coverage, links, rows, questions })
     }
 
     /// What an answer is expected to save now.
@@ -91,17 +100,19 @@ impl<'a> Asked<'a> {
             let cut = &self.cuts[s.cut];
             cut.weight * cut.links[s.cluster].open * self.left[s.cut][s.cluster] * s.share
         };
-        question.saves.iter().map(of).sum()
+        let of_links: f64 = question.saves.iter().map(of).sum();
+        let row = &self.rows[question.at];
+        let fall = |c: &Coverage| question.pair * row.typical.powf(super::knob("GT", 0.5)) * c.fall(&row.features);
+        self.links * of_links + (1.0 - self.links) * self.coverage.as_ref().map_or(0.0, fall)
     }
 
     /// The best question; of equally good ones the first.
     fn best(&self) -> Option<(usize, f64)> {
+        let better = |a: (usize, f64), b: (usize, f64)| if b.1 > a.1 { b } else { a };
         let values = chunks::map_blocks(self.questions.len(), |range| {
-            let of = range.map(|at| (at, (1.0 - self.g) * self.value(&self.questions[at]) + self.falls[at]));
-            of.reduce(|a, b| if b.1 > a.1 { b } else { a })
+            range.map(|at| (at, self.value(&self.questions[at]))).reduce(better)
         });
-        let best = values.into_iter().flatten().reduce(|a, b| if b.1 > a.1 { b } else { a });
-        best.filter(|(_, value)| *value > WORTHLESS)
+        values.into_iter().flatten().reduce(better).filter(|(_, value)| *value > WORTHLESS)
     }
 
     /// Takes a question off the list; what is left is what its answer is expected to leave.
@@ -110,39 +121,60 @@ impl<'a> Asked<'a> {
         for s in &question.saves {
             self.left[s.cut][s.cluster] *= 1.0 - s.share;
         }
+        if let (Some(coverage), Question::Partner) = (&mut self.coverage, self.kind) {
+            coverage.answered(&self.rows[question.at].features);
+        }
         // A row is asked about once.
-        self.questions.retain(|other| other.row != question.row);
-        self.coverage.answered(&question.features);
-        self.refresh();
-        (question.row, question.with)
+        self.questions.retain(|other| other.at != question.at);
+        (self.rows[question.at].row, question.with)
     }
 }
 
 impl Open {
-    fn partner(row: &AskedRow, cuts: &[LinkedCut<'_>]) -> Self {
-        let save = |v: &super::rows::Voice| Saving {
+    fn partner(at: usize, row: &AskedRow, cuts: &[LinkedCut<'_>]) -> Self {
+        let saves = row.voices.iter().map(|v| Saving {
             cut: v.cut,
             cluster: v.cluster,
             share: cuts[v.cut].links[v.cluster].by_partner(v.sure),
-        };
-        Self { row: row.row, with: None, saves: row.voices.iter().map(save).collect(), features: row.features.clone(), typical: row.typical }
+        });
+        Self { at, with: None, pair: 1.0, saves: saves.collect() }
     }
 
-    /// Compared with row y, which lies in these clusters of each cut.
-    fn compared(row: &AskedRow, y: usize, outputs: &[u32], cuts: &[LinkedCut<'_>]) -> Self {
-        let save = |v: &super::rows::Voice| Saving {
+    /// Compared with row y, which its partner is like with that probability, and which lies in these clusters of each cut.
+    fn compared(
+        at: usize,
+        row: &AskedRow,
+        (y, pair): (usize, f64),
+        outputs: &[u32],
+        cuts: &[LinkedCut<'_>],
+    ) -> Self {
+        let saves = row.voices.iter().map(|v| Saving {
             cut: v.cut,
             cluster: v.cluster,
             share: cuts[v.cut].links[v.cluster].by_match(v.sure, outputs[v.cut]),
-        };
-        Self { row: row.row, with: Some(y), saves: row.voices.iter().map(save).collect(), features: row.features.clone(), typical: row.typical }
+        });
+        Self { at, with: Some(y), pair, saves: saves.collect() }
     }
 }
 
+/// v_links.
+fn share_of_links(model: &BridgedModel, direction: Direction) -> f64 {
+    let Some(oriented) = model.oriented(direction) else { return 1.0 };
+    let stack = oriented.stack;
+    let links: f64 = stack.bridges.iter().map(|m| m.weight).sum();
+    let regressions: f64 = stack.regressions.iter().map(|m| m.weight).sum();
+    let matchings: f64 = stack.matchings.iter().map(|m| m.weight).sum();
+    let all = links + regressions + matchings;
+    let g = super::knob("G", -1.0);
+    if g >= 0.0 { return 1.0 - g; }
+    if all > 0.0 { links / all } else { 1.0 }
+}
+
 /// The best questions of all sides, one after the other.
-pub(super) fn choose(sides: &mut [Asked<'_>], count: usize) -> Vec<Chosen> {
+pub(super) fn choose(sides: &mut [Asked<'_>], wanted: Wanted) -> Vec<Chosen> {
     let mut chosen = Vec::new();
-    while chosen.len() < count {
+    while chosen.len() < wanted.count {
+        checkpoint();
         let of_side = |(side, asked): (usize, &Asked<'_>)| Some((side, asked.best()?));
         let best = sides.iter().enumerate().filter_map(of_side);
         let Some((side, (at, gain))) = best.reduce(|a, b| if b.1.1 > a.1.1 { b } else { a }) else {

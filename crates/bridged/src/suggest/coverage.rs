@@ -10,7 +10,6 @@
 //! variance (Cohn et al. 1996). After an answer Σ is smaller by Σ φ φᵀ Σ / (λ + φᵀ Σ φ).
 //! O(width³) a question, and the square of the few clusters that a row belongs to for a row.
 
-use bridged_math::chunks;
 use bridged_math::linalg::{Accum, View, cholesky, invert_lower, product};
 
 /// λ, as of the regressions.
@@ -31,7 +30,7 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// Of a pool whose rows have these features, after these pairs.
-    pub fn new(width: usize, pool: &[Features], pairs: &[Features]) -> Self {
+    pub fn new(width: usize, pool: &[Features], pairs: &[&Features]) -> Self {
         let mut mean = vec![0.0; width * width];
         for row in pool {
             add_outer(&mut mean, width, row, 1.0 / pool.len() as f64);
@@ -61,11 +60,6 @@ impl Coverage {
     /// The share of the variance by which the error falls.
     pub fn fall(&self, row: &Features) -> f64 {
         quadratic(&self.falls, self.width, row) / (RIDGE + quadratic(&self.open, self.width, row))
-    }
-
-    /// Of many rows.
-    pub fn falls(&self, rows: &[Features]) -> Vec<f64> {
-        chunks::map_blocks(rows.len(), |range| range.map(|i| self.fall(&rows[i])).collect::<Vec<_>>()).concat()
     }
 
     /// Goes on after an answer about this row.
@@ -117,4 +111,66 @@ pub(super) fn features(members: &[Vec<f64>], widths: &[usize]) -> Vec<Features> 
             found
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUTS: [usize; 2] = [2, 3];
+
+    fn pool() -> Vec<Features> {
+        let of = |s: usize| {
+            let p = 0.55 + 0.06 * (s % 7) as f64;
+            let (q, r) = (0.3 + 0.1 * (s % 3) as f64, 0.2);
+            ([p, 1.0 - p], [[q, r, 1.0 - q - r], [1.0 - q - r, q, r]][s % 2])
+        };
+        let coarse: Vec<f64> = (0..12).flat_map(|s| of(s).0).collect();
+        let fine: Vec<f64> = (0..12).flat_map(|s| of(s).1).collect();
+        features(&[coarse, fine], &CUTS)
+    }
+
+    fn kernel(a: &Features, b: &Features) -> f64 {
+        a.iter().flat_map(|(i, u)| b.iter().filter(move |o| o.0 == *i).map(move |o| u * o.1)).sum()
+    }
+
+    /// The mean over the pool of the variance that a Gaussian process keeps after these rows, by its textbook formula.
+    fn left(pool: &[Features], known: &[&Features]) -> f64 {
+        let n = known.len();
+        let mut gram: Vec<f64> =
+            (0..n * n).map(|at| kernel(known[at / n], known[at % n])).collect();
+        (0..n).for_each(|s| gram[s * n + s] += RIDGE);
+        let factor = cholesky(&gram, n).unwrap();
+        let of = |row: &Features| {
+            let along: Vec<f64> = known.iter().map(|k| kernel(row, k)).collect();
+            let mut solved = along.clone();
+            bridged_math::linalg::solve_cholesky(&factor, n, &mut solved, 1);
+            kernel(row, row) - along.iter().zip(&solved).map(|(a, b)| a * b).sum::<f64>()
+        };
+        pool.iter().map(of).sum::<f64>() / pool.len() as f64
+    }
+
+    #[test]
+    fn the_fall_is_the_variance_that_one_more_pair_takes_away() {
+        let pool = pool();
+        let known = [&pool[0], &pool[5]];
+        let mut coverage = Coverage::new(5, &pool, &known);
+        for row in [3, 8] {
+            let more = [&known[..], &[&pool[row]]].concat();
+            let fall = left(&pool, &known) - left(&pool, &more);
+            assert!((coverage.fall(&pool[row]) - fall).abs() < 1e-9);
+        }
+        coverage.answered(&pool[3]);
+        let known = [known[0], known[1], &pool[3]];
+        let fall = left(&pool, &known) - left(&pool, &[&known[..], &[&pool[8]]].concat());
+        assert!((coverage.fall(&pool[8]) - fall).abs() < 1e-9, "after an answer");
+    }
+
+    #[test]
+    fn a_row_of_length_one_in_every_cut_has_length_one() {
+        for row in pool() {
+            let length: f64 = row.iter().map(|(_, v)| v * v).sum();
+            assert!((length - 1.0).abs() < 0.01, "slight memberships play no part: {length}");
+        }
+    }
 }

@@ -68,13 +68,7 @@ impl<'a> LinkedCut<'a> {
         let q = reliability(links, &rho);
         let of = |(i, p): (usize, &[f64])| ClusterLinks::new(sigma[i], p, &rho, q, &known);
         let links = links.chunks_exact(k).enumerate().map(of).collect();
-        let weight = match super::knob("W", 0.0) as i32 {
-            0 => 1.0 / from.k() as f64,
-            1 => 1.0,
-            2 => from.k() as f64,
-            _ => if from.k() == model.from(direction).k() { 1.0 } else { 1e-6 },
-        };
-        Self { weight, from, to, links }
+        Self { weight: 1.0 / from.k() as f64, from, to, links }
     }
 }
 

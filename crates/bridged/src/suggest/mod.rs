@@ -1,13 +1,14 @@
 //! Which answer would help most: rows whose partner is worth finding next, and pairs worth judging.
 //!
 //! ```text
-//! value(x) = Σ_c w_c Σ_i R_ci r_ci(p_c(i|x) · τ(x))
+//! value(x) = v_links · Σ_c w_c Σ_i R_ci r_ci(p_c(i|x) · τ(x))  +  v_pairs · √τ(x) · fall(x)
 //! ```
 //!
 //! c runs over the cuts of the pool that are linked, w_c is how much they count, R_ci the error that certainty about
 //! the link of cluster i would save, and r_ci the share of it that one answer is expected to save, by Bayes' rule.
 //! Both follow in closed form from the posterior of the links and its reliability. τ(x) is how typical the row is of its
-//! cluster: the share of the pool's rows that are as far out.
+//! cluster: the share of the pool's rows that are as far out. `fall` is what a pair at x is expected to do to the regressions
+//! on the pairs; the two parts count as links and regressions do in the model's predictions.
 //!
 //! Questions of one batch are chosen one by one. After each, R is what is expected to be left, so that the next one asks for
 //! something else. Rows of pairs are not asked for again, and outliers never.
@@ -16,6 +17,7 @@
 //! |---|---|
 //! | `links.rs` | what an answer is expected to do to the links of a cluster |
 //! | `cuts.rs` | the linked cuts of one direction |
+//! | `coverage.rs` | what a pair is expected to do to the regressions on the pairs |
 //! | `rows.rs` | the rows that may be asked about, and what they speak for |
 //! | `batch.rs` | one question after the other |
 //! | `why.rs` | the reasons, and the candidates of the other side |
@@ -156,7 +158,7 @@ impl BridgedModel {
         };
         let sides = sides.into_iter().map(|direction| batch::Asked::new(self, direction, wanted.kind));
         let mut sides = sides.collect::<Result<Vec<_>, Error>>()?;
-        let chosen = batch::choose(&mut sides, wanted.count);
+        let chosen = batch::choose(&mut sides, wanted);
         chosen.into_iter().map(|c| sides[c.side].explain(self, &c)).collect()
     }
 }

@@ -2,8 +2,6 @@
 
 use super::coverage::{Coverage, Features, features};
 use super::cuts::LinkedCut;
-use super::knob;
-use crate::ensemble::Cut;
 use crate::Error;
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
@@ -25,15 +23,18 @@ pub(super) struct Voice {
 /// A row that may be asked about.
 pub(super) struct AskedRow {
     pub row: usize,
-    pub voices: Vec<Voice>,
-    pub features: Features,
+    /// The share of the pool's rows that are as far out.
     pub typical: f64,
+    pub voices: Vec<Voice>,
+    /// Its memberships in all cuts, of a model with regressions on the pairs.
+    pub features: Features,
 }
 
-/// What may be asked about, and what is known already.
+/// What may be asked about, and what the pairs leave open.
 pub(super) struct Askable {
     pub rows: Vec<AskedRow>,
-    pub coverage: Coverage,
+    /// `None` of a model of one member.
+    pub coverage: Option<Coverage>,
 }
 
 /// All rows of the side that a direction starts from that may be asked about.
@@ -45,39 +46,37 @@ pub(super) fn askable(
     let side = model.from(direction);
     let pool = side.rows()?;
     let scaled = side.scaler().apply(pool.view());
-    let paired: BTreeSet<usize> = (model.pairs().iter())
-        .map(|&(x, y)| if direction == Direction::Forward { x } else { y } as usize)
-        .collect();
+    let own = |&(x, y): &(u32, u32)| if direction == Direction::Forward { x } else { y } as usize;
+    let paired: BTreeSet<usize> = model.pairs().iter().map(own).collect();
     let typical = match &side.novelty {
         Some(novelty) => novelty.own_p_values(&side.clustering, scaled.view()),
         None => vec![1.0; side.len()],
     };
-    let members: Vec<Vec<f64>> = cuts.iter().map(|c| c.from.memberships(scaled.view())).collect();
-    let every: Vec<Cut<'_>> = match model.oriented(direction) {
-        Some(oriented) => oriented.from_cuts.clone(),
-        None => cuts.iter().map(|c| c.from).collect(),
-    };
-    let everywhere: Vec<Vec<f64>> = every.iter().map(|c| c.memberships(scaled.view())).collect();
-    let widths: Vec<usize> = every.iter().map(|c| c.k()).collect();
-    let seen = features(&everywhere, &widths);
-    let of_pairs: Vec<Features> = paired.iter().map(|&row| seen[row].clone()).collect();
-    let coverage = Coverage::new(widths.iter().sum(), &seen, &of_pairs);
-    let (typ, out) = (knob("TYP", 1.0), knob("OUT", OUTLYING));
+    let (mut seen, mut coverage) = (Vec::new(), None);
+    if let Some(oriented) = model.oriented(direction) {
+        let every = &oriented.from_cuts;
+        let members: Vec<_> = every.iter().map(|cut| cut.memberships(scaled.view())).collect();
+        let widths: Vec<usize> = every.iter().map(|cut| cut.k()).collect();
+        seen = features(&members, &widths);
+        let of_pairs: Vec<&Features> = paired.iter().map(|&row| &seen[row]).collect();
+        coverage = Some(Coverage::new(widths.iter().sum(), &seen, &of_pairs));
+    }
+    let members: Vec<_> = cuts.iter().map(|cut| cut.from.memberships(scaled.view())).collect();
     let asks = |row: &usize| {
-        side.labels()[*row] != NOISE && !paired.contains(row) && typical[*row] > out
+        side.labels()[*row] != NOISE && !paired.contains(row) && typical[*row] > OUTLYING
     };
     let of_row = |row: usize| {
         let of_cut = |(cut, all): (usize, &Vec<f64>)| {
             let k = cuts[cut].from.k();
             let members = all[row * k..(row + 1) * k].iter().enumerate();
-            let surely = members.map(|(cluster, p)| (cluster, p * typical[row].powf(typ)));
-            surely.filter(|(_, sure)| *sure > SLIGHT).map(move |(cluster, sure)| Voice { cut, cluster, sure }).collect::<Vec<_>>()
+            let voices = members.map(|(cluster, p)| Voice { cut, cluster, sure: p * typical[row] });
+            voices.filter(|voice| voice.sure > SLIGHT).collect::<Vec<_>>()
         };
         AskedRow {
             row,
-            features: seen[row].clone(),
             typical: typical[row],
             voices: members.iter().enumerate().flat_map(of_cut).collect(),
+            features: seen.get(row).cloned().unwrap_or_default(),
         }
     };
     Ok(Askable { rows: (0..side.len()).filter(asks).map(of_row).collect(), coverage })

@@ -72,15 +72,15 @@ impl Typical {
         model: &BridgedModel,
         direction: Direction,
         cuts: &[LinkedCut<'_>],
-    ) -> BTreeMap<usize, Vec<u32>> {
+    ) -> Result<BTreeMap<usize, Vec<u32>>, Error> {
         let side = model.to(direction);
-        let of = |y: usize| {
-            let row = side.rows().ok()?.view().select([y]);
-            let scaled = side.scaler().apply(row.view());
-            let label = |cut: &LinkedCut<'_>| cut.to.clustering.assign(scaled.view())[0];
-            Some((y, cuts.iter().map(label).collect()))
-        };
-        self.0.iter().flatten().filter_map(|&y| of(y)).collect()
+        let rows: Vec<usize> = self.0.iter().flatten().copied().collect();
+        let chosen = side.rows()?.view().select(rows.iter().copied());
+        let scaled = side.scaler().apply(chosen.view());
+        let labels: Vec<Vec<u32>> =
+            cuts.iter().map(|cut| cut.to.clustering.assign(scaled.view())).collect();
+        let of = |(at, &y): (usize, &usize)| (y, labels.iter().map(|of_cut| of_cut[at]).collect());
+        Ok(rows.iter().enumerate().map(of).collect())
     }
 }
 

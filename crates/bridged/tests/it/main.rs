@@ -13,5 +13,7 @@ mod novelty;
 mod persist;
 mod posterior;
 mod stored;
+#[cfg(feature = "persist")]
+mod suggest;
 mod support;
 mod theory;
