@@ -24,9 +24,7 @@ pub(crate) fn answer(cell: &str, path: &Path, row: usize) -> Result<Answer, Tabl
         "yes" | "true" => Ok(Answer::Yes),
         "no" | "false" => Ok(Answer::No),
         "unsure" | "" => Ok(Answer::Open),
-        _ => {
-            Err(TableError::NotAnAnswer { path: path.to_path_buf(), row, cell: cell.to_owned() })
-        }
+        _ => Err(TableError::NotAnAnswer { path: path.to_path_buf(), row, cell: cell.to_owned() }),
     }
 }
 

@@ -6,7 +6,6 @@
 //!
 //! A column `answer` says of each line whether the two rows belong together: yes, no or unsure.
 
-
 use crate::answers::{self, Answer, answer};
 use crate::error::TableError;
 use crate::table::{ColumnData, Table};

@@ -386,7 +386,12 @@ impl<'a> Runner<'a> {
 }
 
 /// The rows of x whose partners the default model asks for.
-fn suggested(draw: &Draw, many: usize, cell: StudyCell, seed: Seed) -> Result<Vec<usize>, LabError> {
+fn suggested(
+    draw: &Draw,
+    many: usize,
+    cell: StudyCell,
+    seed: Seed,
+) -> Result<Vec<usize>, LabError> {
     let default = Contender::named(DEFAULT).and_then(|method| method.told(cell.k()));
     let Some(Contender::Bridged(method)) = default else {
         unreachable!("the default needs no number of clusters");

@@ -292,7 +292,8 @@ impl Model {
         host: Host,
     ) -> PyResult<String> {
         let side = side.map(|side| direction(side == "y"));
-        let kind = if kind == "match" { bridged::Question::Match } else { bridged::Question::Partner };
+        let kind =
+            if kind == "match" { bridged::Question::Match } else { bridged::Question::Partner };
         let wanted = bridged::Wanted { count, side, kind };
         let asked = host.run(py, |_| self.model.suggest(wanted))?;
         let id = |direction, row| self.model.from(direction).names().id(row);

@@ -206,7 +206,8 @@ impl Task<'_> {
         notes.extend(talk.notes(y_name, &y.notes));
         notes.extend(talk.notes(self.pairs, &pairs.notes));
         let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
-        let model = self.settings.fit_pools(x.into(), y.into(), pairs.known(), self.seed, stages)?;
+        let model =
+            self.settings.fit_pools(x.into(), y.into(), pairs.known(), self.seed, stages)?;
         for (name, path, side, distinct) in
             [("x", x_name, model.x(), distinct[0]), ("y", y_name, model.y(), distinct[1])]
         {

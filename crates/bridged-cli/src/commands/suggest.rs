@@ -115,9 +115,7 @@ fn ids(model: &BridgedModel, kind: Question, asked: &Suggestion) -> [Option<Stri
     let own = Some(model.from(direction).names().id(asked.row));
     let other = match kind {
         Question::Partner => None,
-        Question::Match => {
-            asked.candidates.first().map(|c| model.to(direction).names().id(c.row))
-        }
+        Question::Match => asked.candidates.first().map(|c| model.to(direction).names().id(c.row)),
     };
     match direction {
         Direction::Forward => [own, other],

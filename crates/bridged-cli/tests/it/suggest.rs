@@ -9,7 +9,7 @@ const FIT: &str = "fit --x x.csv --y y.csv --pairs pairs.csv --clusters 5 -o m.b
 /// Five groups, of which two have a pair, and an outlier on the side of x.
 fn folder() -> Folder {
     let folder = Folder::new();
-    folder.write("x.csv", format!("{}far,far,90,90,90,90\n", blobs("x", 100, 5, 4)));
+    folder.write("x.csv", format!("{}far,far,13,3,3,3\n", blobs("x", 100, 5, 4)));
     folder.write("y.csv", blobs("y", 100, 5, 5));
     folder.write("pairs.csv", "x_id,y_id\nx0,y0\nx1,y1\n");
     folder.ok(FIT);
@@ -32,7 +32,9 @@ fn clusters_without_a_pair_are_asked_for_first_and_no_question_comes_twice() {
     let first: HashSet<usize> =
         asked[..3].iter().map(|q| group(q["x_id"].as_str().unwrap())).collect();
     assert_eq!(first, HashSet::from([2, 3, 4]));
-    assert!(asked[0]["why"].as_str().unwrap().contains("has no pair, and it holds 20 % of the rows"));
+    assert!(
+        asked[0]["why"].as_str().unwrap().contains("has no pair, and it holds 20 % of the rows")
+    );
     let ids: Vec<&str> = asked.iter().map(|q| q["x_id"].as_str().unwrap()).collect();
     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
     assert!(!ids.contains(&"far") && !ids.contains(&"x0") && !ids.contains(&"x1"), "{ids:?}");
@@ -54,7 +56,10 @@ fn answers_that_are_filled_in_make_the_next_model_and_the_next_questions() {
         lines.collect::<Vec<_>>().join("\n")
     };
     let known = "x0,y0,yes,,,,,,\nx1,y1,yes,,,,,,\n";
-    folder.write("answers.csv", format!("{}\n{known}", filled(&|x| format!("{},yes", x.replace('x', "y")))));
+    folder.write(
+        "answers.csv",
+        format!("{}\n{known}", filled(&|x| format!("{},yes", x.replace('x', "y")))),
+    );
     let before = folder.json(FIT);
     folder.write("pairs.csv", folder.text("answers.csv"));
     let after = folder.json(FIT);
@@ -84,9 +89,11 @@ fn a_no_moves_the_link_and_stays_in_the_model() {
         let of_group = |q: &&Value| q["x_id"].as_str().map(group) == Some(group(id));
         let asked = questions(&asked);
         let question = asked.iter().find(of_group).expect("its group is open");
-        let found = question["candidates"].as_array().unwrap().iter().find(|c| {
-            group(c["id"].as_str().unwrap()) == group_of_y
-        });
+        let found = question["candidates"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|c| group(c["id"].as_str().unwrap()) == group_of_y);
         found.map_or(0.0, |c| c["probability"].as_f64().unwrap())
     };
     let before = probability("x2", 3);
@@ -97,10 +104,16 @@ fn a_no_moves_the_link_and_stays_in_the_model() {
     assert!(probability("x2", 2) > before);
     let links = |folder: &Folder| folder.ok("inspect m.bridged -o -");
     let before = links(&folder);
-    folder.write("pairs.csv", "answer,y_id,x_id\nno,y8,x7\nno,y3,x2\nyes,y1,x1\nunsure,y9,x9\nyes,y0,x0\nno,y3,x2\n");
+    folder.write(
+        "pairs.csv",
+        "answer,y_id,x_id\nno,y8,x7\nno,y3,x2\nyes,y1,x1\nunsure,y9,x9\nyes,y0,x0\nno,y3,x2\n",
+    );
     let stderr = folder.run(FIT).stderr;
     assert!(stderr.contains("left out 1 of 6 rows: their answer is unsure or empty"), "{stderr}");
-    assert!(stderr.contains("left out 1 of 5 pairs: an earlier pair names the same rows"), "{stderr}");
+    assert!(
+        stderr.contains("left out 1 of 5 pairs: an earlier pair names the same rows"),
+        "{stderr}"
+    );
     assert_eq!(links(&folder), before, "the order of answers does not matter");
 }
 

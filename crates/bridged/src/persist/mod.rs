@@ -339,9 +339,8 @@ fn read_negatives(
     votes: &mut Votes,
 ) -> Result<Vec<(u32, u32)>, String> {
     let rows = reader.u32s("negatives", &[Some(count), Some(2)])?;
-    let outside = rows.chunks_exact(2).find(|row| {
-        row[0] as usize >= x.len() || row[1] as usize >= y.len()
-    });
+    let outside =
+        rows.chunks_exact(2).find(|row| row[0] as usize >= x.len() || row[1] as usize >= y.len());
     if outside.is_some() {
         return Err("a negative answer names a row that its pool does not have".to_string());
     }

@@ -9,7 +9,7 @@
 
 use super::coverage::Coverage;
 use super::cuts::{LinkedCut, table};
-use super::rows::{AskedRow, Askable, askable};
+use super::rows::{Askable, AskedRow, askable};
 use super::why::{Likely, Typical};
 use super::{Question, Wanted};
 use crate::Error;
@@ -102,7 +102,7 @@ impl<'a> Asked<'a> {
         };
         let of_links: f64 = question.saves.iter().map(of).sum();
         let row = &self.rows[question.at];
-        let fall = |c: &Coverage| question.pair * row.typical.powf(super::knob("GT", 0.5)) * c.fall(&row.features);
+        let fall = |c: &Coverage| question.pair * row.typical.sqrt() * c.fall(&row.features);
         self.links * of_links + (1.0 - self.links) * self.coverage.as_ref().map_or(0.0, fall)
     }
 
@@ -165,8 +165,6 @@ fn share_of_links(model: &BridgedModel, direction: Direction) -> f64 {
     let regressions: f64 = stack.regressions.iter().map(|m| m.weight).sum();
     let matchings: f64 = stack.matchings.iter().map(|m| m.weight).sum();
     let all = links + regressions + matchings;
-    let g = super::knob("G", -1.0);
-    if g >= 0.0 { return 1.0 - g; }
     if all > 0.0 { links / all } else { 1.0 }
 }
 

@@ -77,7 +77,8 @@ pub(super) fn table(model: &BridgedModel, direction: Direction) -> Vec<f64> {
     let to = model.to(direction);
     let total: f64 = to.sizes().iter().map(|&n| f64::from(n)).sum();
     let shares: Vec<f64> = to.sizes().iter().map(|&n| f64::from(n) / total).collect();
-    let of = |targets: &[_]| if targets.is_empty() { shares.clone() } else { dense(targets, to.k()) };
+    let of =
+        |targets: &[_]| if targets.is_empty() { shares.clone() } else { dense(targets, to.k()) };
     let links = &model.regressor(direction).bridge().links;
     links.iter().flat_map(|link| of(&link.targets)).collect()
 }

@@ -29,7 +29,8 @@ impl ClusterLinks {
     /// with the share `sigma`.
     pub fn new(sigma: f64, p: &[f64], rho: &[f64], reliability: f64, known: &Known) -> Self {
         let q = reliability;
-        let of_link = |j: usize| if q > 0.0 { ((p[j] - (1.0 - q) * rho[j]) / q).max(0.0) } else { rho[j] };
+        let of_link =
+            |j: usize| if q > 0.0 { ((p[j] - (1.0 - q) * rho[j]) / q).max(0.0) } else { rho[j] };
         let mut pi: Vec<f64> = (0..p.len()).map(of_link).collect();
         let total: f64 = pi.iter().sum();
         if total > 0.0 {
@@ -82,14 +83,19 @@ mod tests {
     fn known() -> Known {
         // Three outputs at 0, 3 and 7 on a line.
         let means = [0.0, 3.0, 7.0];
-        Known { gram: (0..9).map(|at| means[at / 3] * means[at % 3]).collect(), k: 3, variance: 2.0 }
+        Known {
+            gram: (0..9).map(|at| means[at / 3] * means[at % 3]).collect(),
+            k: 3,
+            variance: 2.0,
+        }
     }
 
     /// E ‖μ' − μ‖² by Bayes' rule, answer by answer; the answer is the output cluster of the partner, or whether it
     /// is `asked`.
     fn by_hand(q: f64, t: f64, pi: [f64; 3], rho: [f64; 3], asked: Option<usize>) -> f64 {
         let means = [0.0, 3.0, 7.0];
-        let likelihood = |a: usize, j: usize| (1.0 - q * t) * rho[j] + if a == j { q * t } else { 0.0 };
+        let likelihood =
+            |a: usize, j: usize| (1.0 - q * t) * rho[j] + if a == j { q * t } else { 0.0 };
         let mean = |w: &[f64]| q * w.iter().zip(means).map(|(w, m)| w * m).sum::<f64>();
         let before = mean(&pi);
         let answers: Vec<Vec<f64>> = match asked {

@@ -129,11 +129,6 @@ impl Known {
     }
 }
 
-/// KNOB
-pub(crate) fn knob(name: &str, default: f64) -> f64 {
-    std::env::var(format!("BS_{name}")).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
 impl BridgedModel {
     /// The questions whose answers are expected to make predictions better by most, the best first; fewer than were wanted
     /// where no more are worth asking.
@@ -156,7 +151,8 @@ impl BridgedModel {
             Some(direction) => vec![direction],
             None => Direction::BOTH.to_vec(),
         };
-        let sides = sides.into_iter().map(|direction| batch::Asked::new(self, direction, wanted.kind));
+        let sides =
+            sides.into_iter().map(|direction| batch::Asked::new(self, direction, wanted.kind));
         let mut sides = sides.collect::<Result<Vec<_>, Error>>()?;
         let chosen = batch::choose(&mut sides, wanted);
         chosen.into_iter().map(|c| sides[c.side].explain(self, &c)).collect()

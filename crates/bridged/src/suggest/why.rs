@@ -114,7 +114,10 @@ impl Asked<'_> {
         };
         let why = match cluster {
             NOISE => format!("it is in no cluster of {input}"),
-            _ => format!("cluster {cluster} of {input} {known}, and it holds {} of the rows", percent(share)),
+            _ => format!(
+                "cluster {cluster} of {input} {known}, and it holds {} of the rows",
+                percent(share)
+            ),
         };
         Ok(Suggestion {
             side: input,

@@ -7,14 +7,12 @@ use bridged::{
 };
 use std::collections::BTreeSet;
 
-/// Six groups, of which the pairs tell of two; rows 0 to 4 of x are far from everything.
+/// Six groups, of which the pairs tell of two; rows 0 to 4 of x are far from their groups.
 fn model(members: Members) -> (BridgedModel, Vec<usize>) {
     let mixture = Mixture { classes: 6, dim_x: 10, separation: 12.0, ..Mixture::default() };
-    let drawn = mixture.draw(
-        Sizes { x: 300, y: 240, test: 1, pairs: Pairs::Stratified(1) },
-        Seed(4),
-    );
-    let far = |i: usize, c: usize| if i < 5 { 40.0 * (i + c + 1) as f32 } else { drawn.x.row(i)[c] };
+    let drawn =
+        mixture.draw(Sizes { x: 300, y: 240, test: 1, pairs: Pairs::Stratified(1) }, Seed(4));
+    let far = |i: usize, c: usize| drawn.x.row(i)[c] + if i < 5 { 2.0 } else { 0.0 };
     let x = Matrix::from_fn(drawn.x.rows(), drawn.x.cols(), far);
     let pairs: Vec<(u32, u32)> =
         drawn.pairs.iter().copied().filter(|(x, _)| *x >= 5).take(2).collect();
@@ -59,11 +57,12 @@ fn every_cluster_without_a_pair_is_asked_for_before_any_is_asked_for_again() {
             .filter(|line| line.pairs == 0 && line.rows > 20)
             .map(|line| line.cluster)
             .collect();
-        let first: BTreeSet<u32> = asked(&model, without.len(), Question::Partner)
-            .iter()
-            .map(|s| s.cluster)
-            .collect();
-        assert!(without.len() >= 3 && without.is_subset(&first), "{members:?}: {without:?} {first:?}");
+        let first: BTreeSet<u32> =
+            asked(&model, without.len(), Question::Partner).iter().map(|s| s.cluster).collect();
+        assert!(
+            without.len() >= 3 && without.is_subset(&first),
+            "{members:?}: {without:?} {first:?}"
+        );
     }
 }
 
@@ -91,9 +90,8 @@ fn negative_answers_stay_in_the_file_and_contradictions_are_refused() {
     let x = Matrix::from_fn(60, 2, |i, c| [0.0, 9.0, 20.0][i / 20] + ((i + c) % 3) as f32 * 0.1);
     let (pairs, method) = ([(0, 0)], BridgedClustering::with_k(3));
     let problem = Problem::new(x.view(), x.view(), &pairs);
-    let fit = |negatives: &[(u32, u32)]| {
-        method.fit(problem.with_negatives(negatives), Seed(0), &Silent)
-    };
+    let fit =
+        |negatives: &[(u32, u32)]| method.fit(problem.with_negatives(negatives), Seed(0), &Silent);
     let (plain, told) = (fit(&[]).unwrap(), fit(&[(25, 45), (25, 45)]).unwrap());
     assert_eq!(told.negatives(), [(25, 45)], "twice counts once");
     let read = |model: &BridgedModel| {

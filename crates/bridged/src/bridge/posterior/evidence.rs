@@ -62,10 +62,8 @@ impl Evidence {
         order.iter().enumerate().for_each(|(at, &s)| place[s] = Some(at));
         let held_out = held_out.iter().map(|&s| HeldOut { place: place[s], x: mx.row(s).to_vec() });
         let mut x: Vec<f64> = order.iter().flat_map(|&s| mx.row(s)).copied().collect();
-        let mut y: Vec<f64> = order
-            .iter()
-            .flat_map(|&s| my.row(s).iter().zip(&share).map(|(p, r)| p / r))
-            .collect();
+        let mut y: Vec<f64> =
+            order.iter().flat_map(|&s| my.row(s).iter().zip(&share).map(|(p, r)| p / r)).collect();
         for (of_x, of_y) in negatives(votes, &share) {
             x.extend(of_x);
             y.extend(of_y);

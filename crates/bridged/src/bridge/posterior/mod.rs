@@ -332,7 +332,8 @@ mod tests {
     #[test]
     fn many_clusters_are_told_apart_by_negative_answers_too() {
         // Too many maps to sum over; cluster 7 may belong to 7, 8 or 9, and not to 8 or 9.
-        let pairs: Vec<(u32, u32)> = (0..12).filter(|i| !(7..10).contains(i)).map(|i| (i, i)).collect();
+        let pairs: Vec<(u32, u32)> =
+            (0..12).filter(|i| !(7..10).contains(i)).map(|i| (i, i)).collect();
         let pairs = [pairs.clone(), pairs].concat();
         let mut v = votes(12, 12, &pairs);
         let at = |k: usize| (0..12).map(|i| f64::from(u8::from(i == k))).collect::<Vec<f64>>();
