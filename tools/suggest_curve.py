@@ -64,22 +64,23 @@ def panel(name: str, curves: dict[str, dict[int, float]], left: int, top: int) -
 
 def main() -> None:
     results, picture = Path(sys.argv[1]), Path(sys.argv[2])
-    parts, reached, rows = [], [], []
-    for at, name in enumerate(SETS):
+    parts, reached, rows, counts = [], [], [], []
+    found_sets = [name for name in SETS if (results / f"{name}-suggested").exists()]
+    for at, name in enumerate(found_sets):
         curves = {arm: curve(results / f"{name}-{arm}") for arm in ARMS}
         parts += panel(name, curves, 50 + at % 4 * 225, 40 + at // 4 * 160)
         chance, asked = curves["by-chance"], curves["suggested"]
         found = needed(asked, chance[60])
         reached.append(found)
-        cells = [f"{asked[p]:.3f} / {chance[p]:.3f}" for p in chance if p in asked]
+        counts = [p for p in chance if p in asked]
+        cells = [f"{asked[p]:.3f} / {chance[p]:.3f}" for p in counts]
         rows.append([name, *cells, "more than 60" if found is None else f"{found:.0f}"])
-    counts = [p for p in chance if p in asked]
     header = ["data set", *(f"{p} pairs" for p in counts), "as good as 60 by chance"]
     for row in [header, ["---"] * len(header), *rows]:
         print("| " + " | ".join(row) + " |")
     known = [found for found in reached if found is not None]
-    print(f"\nreached on {len(known)} of {len(SETS)}; mean with 60 where it is not: ", end="")
-    print(f"{(sum(known) + 60 * (len(SETS) - len(known))) / len(SETS):.1f}")
+    print(f"\nreached on {len(known)} of {len(rows)}; mean with 60 where it is not: ", end="")
+    print(f"{(sum(known) + 60 * (len(rows) - len(known))) / len(rows):.1f}")
     legend = " ".join(
         f'<text x="{50 + 110 * at}" y="16" fill="{colour}">{arm.replace("-", " ")}</text>'
         for at, (arm, colour) in enumerate(ARMS.items())

@@ -117,3 +117,97 @@ impl Division {
         self.pairs.extend(rows);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Setting, Sizes};
+    use bridged::{Direction, Matrix};
+
+    /// Six groups of 10, 20, … 60 rows; x is the row's number.
+    fn data() -> Dataset {
+        let sizes = [10, 20, 30, 40, 50, 60];
+        let groups: Vec<u32> =
+            sizes.iter().enumerate().flat_map(|(g, &n)| vec![g as u32; n]).collect();
+        let rows = groups.len();
+        Dataset {
+            name: "numbers".into(),
+            x: Matrix::from_fn(rows, 1, |i, _| i as f32),
+            y: Matrix::from_fn(rows, 2, |i, j| (1000 * (j + 1) + i) as f32),
+            groups,
+            group_names: (0..6).map(|g| format!("group {g}")).collect(),
+            entities: None,
+            texts: None,
+        }
+    }
+
+    const ALL: [u32; 6] = [0, 1, 2, 3, 4, 5];
+
+    fn protocol(pairing: Pairing) -> Protocol {
+        Protocol { sizes: Sizes::Natural, pairing, output_share: 0.5, ..Protocol::default() }
+    }
+
+    fn cell(pairs: usize) -> StudyCell {
+        let (setting, direction) = (Setting::Inductive, Direction::Forward);
+        StudyCell { groups: 6, pairs, setting, direction, ..StudyCell::default() }
+    }
+
+    /// Draws with so many pairs of one run, in which the first rows of the pool are asked for.
+    fn draws(pairing: Pairing, counts: [usize; 3]) -> [Draw; 3] {
+        let (data, protocol) = (data(), protocol(pairing));
+        let mut ask = |draw: &Draw, many: usize| {
+            let known: Vec<usize> = draw.pairs.iter().map(|p| p.0 as usize).collect();
+            Ok((0..draw.x.rows()).filter(|row| !known.contains(row)).take(many).collect())
+        };
+        let asked = protocol.rows_asked_for(&data, &ALL, cell(40), Seed(1), &mut ask).unwrap();
+        assert_eq!(asked.len(), 40 - START);
+        counts.map(|pairs| protocol.draw_asked(&data, &ALL, cell(pairs), Seed(1), &asked).unwrap())
+    }
+
+    #[test]
+    fn more_pairs_of_a_run_go_on_from_fewer_and_everything_else_stays() {
+        for pairing in [Pairing::Suggested, Pairing::Chance] {
+            let counts = [3, 10, 40];
+            let draws = draws(pairing, counts);
+            let paired = |draw: &Draw| -> HashSet<usize> {
+                draw.pairs
+                    .iter()
+                    .map(|&(x, y)| {
+                        assert_eq!(draw.x_rows[x as usize], draw.y_rows[y as usize]);
+                        draw.x_rows[x as usize]
+                    })
+                    .collect()
+            };
+            for (draw, count) in draws.iter().zip(counts) {
+                assert_eq!(draw.pairs.len(), count);
+                assert_eq!(draw.x.rows(), draws[0].x.rows(), "the x pool has the same rows");
+                assert_eq!(draw.y.rows(), draws[0].y.rows() + count - START, "outputs join");
+                assert_eq!(draw.test_rows, draws[0].test_rows);
+                assert!(paired(&draws[0]).is_subset(&paired(draw)));
+            }
+            assert!(paired(&draws[1]).is_subset(&paired(&draws[2])));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_paired_and_chance_asks_otherwise() {
+        let [_, suggested, _] = draws(Pairing::Suggested, [3, 10, 40]);
+        let [_, chance, _] = draws(Pairing::Chance, [3, 10, 40]);
+        assert_eq!(suggested.test_rows, chance.test_rows);
+        assert_ne!(suggested.y_rows, chance.y_rows);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_said() {
+        let data = data();
+        let error = |protocol: Protocol, pairs| {
+            protocol.check_asked(&data, &ALL, cell(pairs), Seed(1)).unwrap_err().to_string()
+        };
+        let many = error(protocol(Pairing::Suggested), 200);
+        assert!(many.contains("does not allow 200 pairs"), "{many}");
+        let missing = Protocol { missing: 0.2, ..protocol(Pairing::Suggested) };
+        assert!(error(missing, 5).contains("`missing` must be 0 where pairs are asked for"));
+        let equal = Protocol { sizes: Sizes::Equal, ..protocol(Pairing::Suggested) };
+        assert!(error(equal, 5).contains("`sizes` must be \"natural\" where pairs are asked for"));
+    }
+}
