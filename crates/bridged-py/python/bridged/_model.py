@@ -446,7 +446,7 @@ class BridgedClustering(Runs, BaseEstimator):
         >>> model = BridgedClustering(3).fit(X, Y, [(0, 0)])
         >>> ask = model.suggest(1, side="x")[0]
         >>> ask["row"] > 8, ask["why"].split(" ", 2)[2]
-        (True, 'of x has no pair, and it holds 33 % of the rows')
+        (True, 'of x has no pair and 33 % of the rows')
         """
         check_is_fitted(self)
         if not isinstance(n, numbers.Integral) or n < 0:

@@ -121,7 +121,7 @@ impl<'a> Asked<'a> {
         for s in &question.saves {
             self.left[s.cut][s.cluster] *= 1.0 - s.share;
         }
-        if let (Some(coverage), Question::Partner) = (&mut self.coverage, self.kind) {
+        if let Some(coverage) = &mut self.coverage {
             coverage.answered(&self.rows[question.at].features);
         }
         // A row is asked about once.

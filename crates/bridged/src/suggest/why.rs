@@ -5,9 +5,9 @@ use super::cuts::{LinkedCut, variance};
 use super::{Candidate, Question, Suggestion};
 use crate::Error;
 use crate::bridge::LinkStatus;
-use crate::cluster::NOISE;
 use crate::ensemble::Cut;
 use crate::model::{BridgedModel, Direction};
+use bridged_math::words::plural;
 use std::collections::BTreeMap;
 
 /// Clusters of the other side that are named as candidates, at most.
@@ -103,22 +103,14 @@ impl Asked<'_> {
         };
         let input = self.direction.input();
         let percent = |p: f64| format!("{:.0} %", 100.0 * p);
-        let known = match (pairs, link.map(|l| l.status)) {
-            (0, _) => "has no pair".to_string(),
-            (_, Some(LinkStatus::Tied)) => "has pairs that disagree".to_string(),
-            (n, _) => {
-                let best = likely.first().map_or(0.0, |l| l.1);
-                let pairs = if n == 1 { "1 pair".to_string() } else { format!("{n} pairs") };
-                format!("has {pairs}, and its link is {} sure", percent(best))
-            }
+        let sure = percent(likely.first().map_or(0.0, |l| l.1));
+        let (count, link) = match (pairs, link.map(|l| l.status)) {
+            (0, _) => ("no pair".to_string(), String::new()),
+            (n, Some(LinkStatus::Tied)) => (plural(n as usize, "pair"), "; they disagree".into()),
+            (n, _) => (plural(n as usize, "pair"), format!("; its link is {sure} sure")),
         };
-        let why = match cluster {
-            NOISE => format!("it is in no cluster of {input}"),
-            _ => format!(
-                "cluster {cluster} of {input} {known}, and it holds {} of the rows",
-                percent(share)
-            ),
-        };
+        let rows = percent(share);
+        let why = format!("cluster {cluster} of {input} has {count} and {rows} of the rows{link}");
         Ok(Suggestion {
             side: input,
             row: chosen.row,
