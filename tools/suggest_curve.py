@@ -17,16 +17,25 @@ SETS = ["butterflies", "digits", "emoji", "fashion", "flickr8k", "segments", "wi
 ARMS = {"suggested": "#c2410c", "by-chance": "#64748b"}
 
 
-def curve(folder: Path) -> dict[int, float]:
-    """The mean over runs of the error as a share of the mean's, by number of pairs."""
-    errors = defaultdict(list)
+def errors_of(folder: Path) -> dict[int, dict[int, float]]:
+    """The error as a share of the mean's, by run and number of pairs."""
+    errors = defaultdict(dict)
     for path in folder.glob("runs.jsonl*"):
         opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
         with opened as lines:
             for run in map(json.loads, lines):
                 if run["method"] == "bridged-default":
-                    errors[run["pairs"]].append(run["scores"]["mse"] / run["scores"]["mse_of_mean"])
-    return {pairs: sum(found) / len(found) for pairs, found in sorted(errors.items())}
+                    errors[run["run"]][run["pairs"]] = run["scores"]["mse"] / run["scores"]["mse_of_mean"]
+    return errors
+
+
+def curves_of(folders: dict[str, Path]) -> tuple[dict[str, dict[int, float]], int]:
+    """The means over the runs that are whole in both studies, and how many there are."""
+    errors = {arm: errors_of(folder) for arm, folder in folders.items()}
+    counts = sorted({pairs for of in errors.values() for run in of.values() for pairs in run})
+    whole = [run for run in range(100) if all(len(of.get(run, {})) == len(counts) for of in errors.values())]
+    mean = {arm: {p: sum(of[run][p] for run in whole) / len(whole) for p in counts} for arm, of in errors.items()}
+    return mean, len(whole)
 
 
 def needed(of: dict[int, float], target: float) -> float | None:
@@ -67,15 +76,15 @@ def main() -> None:
     parts, reached, rows, counts = [], [], [], []
     found_sets = [name for name in SETS if (results / f"{name}-suggested").exists()]
     for at, name in enumerate(found_sets):
-        curves = {arm: curve(results / f"{name}-{arm}") for arm in ARMS}
+        curves, runs = curves_of({arm: results / f"{name}-{arm}" for arm in ARMS})
         parts += panel(name, curves, 50 + at % 4 * 225, 40 + at // 4 * 160)
         chance, asked = curves["by-chance"], curves["suggested"]
         found = needed(asked, chance[60])
         reached.append(found)
         counts = [p for p in chance if p in asked]
         cells = [f"{asked[p]:.3f} / {chance[p]:.3f}" for p in counts]
-        rows.append([name, *cells, "more than 60" if found is None else f"{found:.0f}"])
-    header = ["data set", *(f"{p} pairs" for p in counts), "as good as 60 by chance"]
+        rows.append([name, str(runs), *cells, "more than 60" if found is None else f"{found:.0f}"])
+    header = ["data set", "runs", *(f"{p} pairs" for p in counts), "as good as 60 by chance"]
     for row in [header, ["---"] * len(header), *rows]:
         print("| " + " | ".join(row) + " |")
     known = [found for found in reached if found is not None]
