@@ -80,6 +80,13 @@ Examples:
 
 Exit codes: 0, also where the models differ; with --exit-code 3 where they do. 1 is a failure, as everywhere.";
 
+/// `bridged suggest`.
+pub const SUGGEST: &str = "\
+Examples:
+  bridged suggest emoji.bridged -n 5
+  bridged suggest emoji.bridged --side x -o ask.csv
+  bridged suggest emoji.bridged --kind match --json";
+
 /// `bridged cluster`.
 pub const CLUSTER: &str = "\
 Examples:

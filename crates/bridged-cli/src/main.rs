@@ -73,6 +73,9 @@ enum Command {
     /// Show how two models differ: clusters, links and predictions
     #[command(after_help = examples::DIFF)]
     Diff(commands::diff::Args),
+    /// Say which pairs would help a model most
+    #[command(after_help = examples::SUGGEST)]
+    Suggest(commands::suggest::Args),
     /// Turn photographs, texts or DNA into the tables that `fit` reads
     #[cfg(feature = "encode")]
     #[command(subcommand, after_help = examples::ENCODE)]
@@ -159,6 +162,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(&args, &talk),
         Command::Drift(args) => commands::drift::run(&args, &talk),
         Command::Diff(args) => commands::diff::run(&args, &talk),
+        Command::Suggest(args) => commands::suggest::run(&args, &talk),
         #[cfg(feature = "encode")]
         Command::Encode(verb) => commands::encode::run(&verb, &talk),
         Command::Cluster(args) => commands::cluster::run(&args, &talk),

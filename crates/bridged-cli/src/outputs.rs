@@ -37,6 +37,20 @@ pub const LINKS: Kind = Kind {
     },
 };
 
+/// What `suggest` writes, as long as nobody has written an answer into it.
+pub const QUESTIONS: Kind = Kind {
+    name: "a table of questions without answers",
+    extension: None,
+    holds: |path| {
+        let is_empty = |cells: &[Option<String>]| cells.iter().flatten().all(String::is_empty);
+        has_columns(path, &["x_id", "y_id", "answer", "gain", "why"])
+            && bridged_io::read(path).is_ok_and(|table| {
+                let columns = table.text_columns();
+                columns.iter().filter(|c| c.name == "answer").all(|c| is_empty(&c.values))
+            })
+    },
+};
+
 /// What `cluster` writes: ids and numbers of clusters, and nothing else. Classes that a person wrote down are words.
 pub const LABELS: Kind = Kind {
     name: "a table of labels",

@@ -74,7 +74,7 @@ pub fn stay(name: &str, rows: &StoredRows) -> String {
 pub fn fit(
     settings: &BridgedClustering,
     (x, y): (&StoredRows, &StoredRows),
-    pairs: &[(u32, u32)],
+    pairs: bridged::Pairs<'_>,
     seed: Seed,
     watch: &dyn Watch,
 ) -> Result<BridgedModel> {
@@ -110,7 +110,8 @@ pub fn find_pairs(
 ) -> Result<Pairs> {
     // Both columns are looked for on both sides: they may be swapped, and a first line may be a pair.
     let mut wanted: HashSet<&str> = table.names.iter().map(String::as_str).collect();
-    wanted.extend(table.rows.iter().flat_map(|(a, b)| [a.as_str(), b.as_str()]));
+    let named = table.rows.iter().chain(&table.negatives);
+    wanted.extend(named.flat_map(|(a, b)| [a.as_str(), b.as_str()]));
     let of = |rows: &StoredRows| -> Result<Ids> {
         rows.check_ids()?;
         let found = rows.find_ids(&wanted)?;

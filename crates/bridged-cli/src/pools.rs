@@ -125,7 +125,16 @@ pub enum Unknown {
 /// The rows of pairs, and what to know about how they were read.
 pub struct Pairs {
     pub rows: Vec<(u32, u32)>,
+    /// Rows that do not belong together, as the answers say.
+    pub negatives: Vec<(u32, u32)>,
     pub notes: Vec<String>,
+}
+
+impl Pairs {
+    /// As a fit takes them.
+    pub fn known(&self) -> bridged::Pairs<'_> {
+        bridged::Pairs::new(&self.rows).with_negatives(&self.negatives)
+    }
 }
 
 /// Where the ids of one side are, as far as pairs ask for them.
@@ -167,7 +176,7 @@ pub fn read_pairs(
 /// The rows of pairs of ids.
 pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
     let (x_rows, y_rows) = (&x.rows, &y.rows);
-    let PairsTable { names: [x_name, y_name], rows, mut notes } = table;
+    let PairsTable { names: [x_name, y_name], rows, negatives: denied, mut notes } = table;
     let mut pairs = Vec::with_capacity(rows.len() + 1);
     // A file without a header starts with a pair.
     if let (Some(&a), Some(&b)) = (x_rows.get(x_name.as_str()), y_rows.get(y_name.as_str())) {
@@ -181,7 +190,11 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
     }
     let mut seen: HashSet<(u32, u32)> = pairs.iter().copied().collect();
     let (mut of_dropped, mut of_unknown, mut again) = (0, 0, 0);
-    for (i, (a, b)) in rows.iter().enumerate() {
+    let mut denied_rows: HashSet<(u32, u32)> = HashSet::new();
+    let mut negatives = Vec::with_capacity(denied.len());
+    let answers = rows.iter().map(|pair| (pair, true)).enumerate();
+    let answers = answers.chain(denied.iter().map(|pair| (pair, false)).enumerate());
+    for (i, ((a, b), together)) in answers {
         if x.dropped.contains(a.as_str()) || y.dropped.contains(b.as_str()) {
             of_dropped += 1;
             continue;
@@ -189,8 +202,9 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
         let row = |id: &str, side: &str, ids: &Ids| {
             ids.rows.get(id).copied().with_context(|| {
                 let like: Vec<_> = ids.like.iter().map(|id| shown(id)).collect();
+                let what = if together { "pair" } else { "answer no," };
                 format!(
-                    "pair {} names `{}`, which is not an id of {side}: `{}` has {} with ids \
+                    "{what} {} names `{}`, which is not an id of {side}: `{}` has {} with ids \
                      like {}; --skip-unknown leaves such pairs out",
                     count(i + 1),
                     shown(id),
@@ -208,12 +222,26 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
             }
             (a, b) => (a?, b?),
         };
+        if !together {
+            if seen.contains(&pair) {
+                bail!(
+                    "it says yes and no to the same two rows: `{}` of x and `{}` of y; take one of the answers out",
+                    shown(a),
+                    shown(b)
+                );
+            }
+            match denied_rows.insert(pair) {
+                true => negatives.push(pair),
+                false => again += 1,
+            }
+            continue;
+        }
         match seen.insert(pair) {
             true => pairs.push(pair),
             false => again += 1,
         }
     }
-    let all = plural(rows.len(), "pair");
+    let all = plural(rows.len() + denied.len(), "pair");
     for (left_out, why) in [
         (of_dropped, "they name rows in which numbers are missing"),
         (of_unknown, "they name ids that no row has"),
@@ -223,11 +251,12 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
             notes.push(format!("left out {} of {all}: {why}", count(left_out)));
         }
     }
-    if pairs.is_empty() && !rows.is_empty() {
+    let none = pairs.is_empty() && negatives.is_empty();
+    if none && !rows.is_empty() {
         bail!("none of its {all} names rows of x and y that are there");
     }
-    if pairs.is_empty() {
+    if none {
         bail!("there are no pairs in it: at least one known pair is needed to link the pools");
     }
-    Ok(Pairs { rows: pairs, notes })
+    Ok(Pairs { rows: pairs, negatives, notes })
 }

@@ -438,6 +438,18 @@ pub enum TableError {
         /// The columns there are, as a list to show.
         known: String,
     },
+    /// An answer that is none.
+    #[error(
+        "`{}`, column `answer`: row {row} (counted from 0) holds `{cell}`; an answer is yes, no or unsure",
+        path.display(), cell = shown(cell))]
+    NotAnAnswer {
+        /// The file.
+        path: PathBuf,
+        /// The row, counted from 0.
+        row: usize,
+        /// What it holds.
+        cell: String,
+    },
     /// The format cannot hold this table.
     #[error("`{}` cannot be written: {reason}", path.display())]
     Refused {

@@ -3,8 +3,11 @@
 //! Which two columns, [`pair_columns`] decides. The first row of a CSV or TSV file is taken as its header;
 //! whether it is not rather a pair, only somebody who knows the ids can tell, so
 //! [`PairsTable::names`] holds these two cells as they are in the file.
+//!
+//! A column `answer` says of each line whether the two rows belong together: yes, no or unsure.
 
 use crate::error::TableError;
+use crate::pair_answers::{self, Answer, answer};
 use crate::table::{ColumnData, Table};
 use crate::{Input, ReadOptions};
 use bridged::columns::{pair_columns, similar};
@@ -17,6 +20,8 @@ pub struct PairsTable {
     pub names: [String; 2],
     /// The ids, that of x first; may be empty.
     pub rows: Vec<(String, String)>,
+    /// The ids of rows that do not belong together, as the answers say.
+    pub negatives: Vec<(String, String)>,
     /// What to know about how it was read, each in a sentence.
     pub notes: Vec<String>,
 }
@@ -38,9 +43,37 @@ impl Table {
             return vector_pairs(&self.source, values.iter_rows().flatten().copied());
         }
         let [x, y] = which(&names, &self.source, options)?;
-        let rows = self.ids(x)?.into_iter().zip(self.ids(y)?).collect();
-        let names = [names[x].to_owned(), names[y].to_owned()];
-        Ok(PairsTable { names, rows, notes: Vec::new() })
+        let answers = match answer_column(&names) {
+            None => vec![Answer::Yes; self.rows()],
+            Some(at) => {
+                let cells = self.columns[at].to_text().map_or_else(Vec::new, |cells| cells.values);
+                let cells = cells.iter().enumerate();
+                let read = |(row, cell): (usize, &Option<String>)| {
+                    answer(cell.as_deref().unwrap_or_default(), &self.source, row)
+                };
+                cells.map(read).collect::<Result<_, _>>()?
+            }
+        };
+        let said = |row: usize| answers.get(row).is_some_and(|a| *a != Answer::Open);
+        let ids = self.ids_where(x, said)?.into_iter().zip(self.ids_where(y, said)?).collect();
+        Ok(PairsTable::answered([names[x], names[y]], ids, &answers))
+    }
+}
+
+/// The column of the answers, if there is one.
+fn answer_column(names: &[&str]) -> Option<usize> {
+    names.iter().position(|name| name.eq_ignore_ascii_case(pair_answers::COLUMN))
+}
+
+impl PairsTable {
+    /// Pairs of these ids, of which those that are not open were `answers`.
+    fn answered(names: [&str; 2], ids: Vec<(String, String)>, answers: &[Answer]) -> Self {
+        let (mut rows, mut negatives) = (Vec::new(), Vec::new());
+        for (pair, answer) in ids.into_iter().zip(answers.iter().filter(|a| **a != Answer::Open)) {
+            if *answer == Answer::Yes { &mut rows } else { &mut negatives }.push(pair);
+        }
+        let notes = pair_answers::note(answers).into_iter().collect();
+        Self { names: names.map(str::to_owned), rows, negatives, notes }
     }
 }
 
@@ -60,8 +93,15 @@ fn which(names: &[&str], path: &Path, options: &ReadOptions<'_>) -> Result<[usiz
             }
         }
     };
-    let other = |at: usize| (names.len() == 2).then(|| 1 - at);
-    let rule = pair_columns(names);
+    // The column of the answers is neither.
+    let answers = answer_column(names);
+    let ids: Vec<usize> = (0..names.len()).filter(|at| Some(*at) != answers).collect();
+    let other = |at: usize| match ids[..] {
+        [a, b] => Some(if at == a { b } else { a }),
+        _ => None,
+    };
+    let rule = pair_columns(&ids.iter().map(|&at| names[at]).collect::<Vec<_>>());
+    let rule = rule.map(|places| places.map(|at| ids[at]));
     let places = match (given(options.pairs_x)?, given(options.pairs_y)?) {
         (Some(x), Some(y)) => Some([x, y]),
         (Some(x), None) => other(x).or(rule.map(|[_, y]| y)).map(|y| [x, y]),
@@ -91,7 +131,8 @@ pub(crate) fn vector_pairs(
         ids.push(format!("{}", v as i64));
     }
     let rows = ids.chunks_exact(2).map(|p| (p[0].clone(), p[1].clone())).collect();
-    Ok(PairsTable { names: ["x".to_owned(), "y".to_owned()], rows, notes: Vec::new() })
+    let names = ["x".to_owned(), "y".to_owned()];
+    Ok(PairsTable { names, rows, negatives: Vec::new(), notes: Vec::new() })
 }
 
 /// Pairs from the cells of a text file, the header's first.
@@ -108,18 +149,26 @@ pub(crate) fn from_cells(
     }
     let names: Vec<&str> = columns.iter().map(|cells| cells[0].as_str()).collect();
     let [x, y] = which(&names, path, input.options)?;
-    let ids = |at: usize| -> Result<Vec<String>, TableError> {
-        let cells = &columns[at][1..];
-        if let Some(row) = cells.iter().position(String::is_empty) {
-            let (path, column) = (path.to_path_buf(), names[at].to_owned());
-            return Err(TableError::NullId { path, column, row });
+    let answers: Vec<Answer> = match answer_column(&names) {
+        None => vec![Answer::Yes; columns[x].len().saturating_sub(1)],
+        Some(at) => {
+            let cells = columns[at][1..].iter().enumerate();
+            cells.map(|(row, cell)| answer(cell, path, row)).collect::<Result<_, _>>()?
         }
-        let whole: Option<Vec<String>> = cells.iter().map(|cell| without_point(cell)).collect();
-        Ok(whole.unwrap_or_else(|| cells.to_vec()))
     };
-    let rows = ids(x)?.into_iter().zip(ids(y)?).collect();
-    let names = [names[x].to_owned(), names[y].to_owned()];
-    Ok(PairsTable { names, rows, notes: Vec::new() })
+    let ids = |at: usize| -> Result<Vec<String>, TableError> {
+        let cells = columns[at][1..].iter().enumerate();
+        let said: Vec<(usize, &String)> =
+            cells.filter(|(row, _)| answers[*row] != Answer::Open).collect();
+        if let Some((row, _)) = said.iter().find(|(_, cell)| cell.is_empty()) {
+            let (path, column) = (path.to_path_buf(), names[at].to_owned());
+            return Err(TableError::NullId { path, column, row: *row });
+        }
+        let whole: Option<Vec<String>> = said.iter().map(|(_, cell)| without_point(cell)).collect();
+        Ok(whole.unwrap_or_else(|| said.into_iter().map(|(_, cell)| cell.clone()).collect()))
+    };
+    let pairs = ids(x)?.into_iter().zip(ids(y)?).collect();
+    Ok(PairsTable::answered([names[x], names[y]], pairs, &answers))
 }
 
 /// `12` for `12` and `12.0`; nothing for what is no whole number or spelled in a way of its own.

@@ -456,6 +456,15 @@ impl Table {
 
     /// The cells of a column as ids.
     pub(crate) fn ids(&self, at: usize) -> Result<Vec<String>, TableError> {
+        self.ids_where(at, |_| true)
+    }
+
+    /// The cells of some rows of a column as ids; the others need not have one.
+    pub(crate) fn ids_where(
+        &self,
+        at: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<String>, TableError> {
         let column = &self.columns[at];
         let not_an_id = |detail: String| TableError::NotAnId {
             path: self.source.clone(),
@@ -475,7 +484,7 @@ impl Table {
             return Err(not_an_id(format!("it holds {}", column.data.kind())));
         };
         let mut ids = Vec::with_capacity(texts.values.len());
-        for (row, text) in texts.values.into_iter().enumerate() {
+        for (row, text) in texts.values.into_iter().enumerate().filter(|(row, _)| wanted(*row)) {
             match text {
                 Some(id) if !id.is_empty() => ids.push(id),
                 _ => {

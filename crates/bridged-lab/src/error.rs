@@ -131,6 +131,9 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A model whose suggestions a study follows could not be fitted.
+    #[error("pairs cannot be asked for: {0}")]
+    Asking(#[from] bridged::Error),
     /// Stopped by the watch.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -9,8 +9,10 @@
 //!
 //! Rows of one entity fall into one part, so that a photograph whose caption is asked for was not
 //! seen with another caption. The reverse direction draws the same way with the sides exchanged.
-//! Groups in their natural sizes are drawn otherwise: see `protocol/natural.rs`.
+//! Groups in their natural sizes are drawn otherwise: see `protocol/natural.rs`; and pairs that are asked for one after
+//! the other are in `protocol/asked.rs`.
 
+pub(crate) mod asked;
 mod division;
 mod natural;
 
@@ -77,6 +79,10 @@ pub enum Pairing {
     Stratified,
     /// As many in all, each in a group drawn by its size.
     Iid,
+    /// Three by chance, the others where `bridged suggest` asks, in natural sizes.
+    Suggested,
+    /// The same start, the others by chance: what suggested pairs are compared with.
+    Chance,
 }
 
 /// What must not straddle a split.
@@ -252,12 +258,23 @@ impl Protocol {
         cell: StudyCell,
         seed: Seed,
     ) -> Result<Draw, LabError> {
+        Ok(self.draw_divided(data, &self.divide(data, allowed, cell, seed)?, cell, seed))
+    }
+
+    /// The data of a run whose rows were divided.
+    fn draw_divided(
+        &self,
+        data: &Dataset,
+        divisions: &[Division],
+        cell: StudyCell,
+        seed: Seed,
+    ) -> Draw {
         let (mut x_rows, mut y_rows, mut test_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut pair_rows = Vec::new();
-        for division in self.divide(data, allowed, cell, seed)? {
+        for division in divisions {
             let Division { pairs, output, test, input } = division;
-            x_rows.extend(pairs.iter().chain(&input));
-            y_rows.extend(pairs.iter().chain(&output));
+            x_rows.extend(pairs.iter().chain(input));
+            y_rows.extend(pairs.iter().chain(output));
             pair_rows.extend(pairs);
             test_rows.extend(match cell.setting {
                 Setting::Inductive => test,
@@ -280,7 +297,7 @@ impl Protocol {
             Setting::Inductive => TestRows::Unseen(from.select(test_rows.iter().copied())),
             Setting::Transductive => TestRows::Pool(test_rows.iter().map(|r| x_place[r]).collect()),
         };
-        Ok(Draw {
+        Draw {
             x: from.select(x_rows.iter().copied()),
             y: to.select(y_rows.iter().copied()),
             truth: to.select(test_rows.iter().copied()),
@@ -289,7 +306,7 @@ impl Protocol {
             y_rows,
             test,
             test_rows,
-        })
+        }
     }
 
     fn check(&self, cell: StudyCell) -> Result<(), LabError> {
@@ -306,6 +323,16 @@ impl Protocol {
         share("test_share", self.test_share)?;
         share("wrong_pairs", self.wrong_pairs)?;
         share("missing", self.missing)?;
+        if self.pairing.is_asked() && self.sizes != Sizes::Natural {
+            let need = "\"natural\" where pairs are asked for";
+            let got = format!("{:?}", self.sizes).to_lowercase();
+            return Err(LabError::BadValue { name: "sizes", need, got });
+        }
+        if self.pairing.is_asked() && self.missing > 0.0 {
+            let need = "0 where pairs are asked for: every row that is asked for has a partner";
+            let got = self.missing.to_string();
+            return Err(LabError::BadValue { name: "missing", need, got });
+        }
         if self.missing > 0.0 && self.sizes != Sizes::Natural {
             let need = "0 unless sizes are \"natural\"";
             let got = self.missing.to_string();

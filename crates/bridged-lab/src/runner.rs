@@ -5,7 +5,7 @@
 //! the runs in flight and nothing else.
 
 use crate::confidence::{CAME_TRUE, CLAIMED, SaidOfItself};
-use crate::contender::Contender;
+use crate::contender::{Contender, DEFAULT};
 use crate::memory::{peak_of, start_counting};
 use crate::progress::Progress;
 use crate::record::{Outcome, RunKey, RunLog, RunRecord, RunScores, recorded_names};
@@ -16,13 +16,15 @@ use bridged::metrics::{
     self, Contingency, LabelledRows, Links, MetricError, Predictions, Retrieved, Score, ScoredRows,
     Texts,
 };
-use bridged::{BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor};
-use bridged::{Matrix, Seed, Watch};
+use bridged::{
+    BridgedClustering, BridgedModel, Direction, Method, MethodError, Predictor, Question, Wanted,
+};
+use bridged::{Matrix, Seed, Silent, Watch};
 use bridged_math::distance::squared_distance;
 use cpu_time::ThreadTime;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A study with its data, ready to be carried out.
 pub struct Runner<'a> {
@@ -34,6 +36,8 @@ pub struct Runner<'a> {
     pub groups: Vec<u32>,
     /// What is compared: name and method. Tuned methods differ from one direction to the other.
     pub contenders: Vec<(String, Tuning)>,
+    /// The rows that were asked for in each run that cells share.
+    asked: Mutex<HashMap<u64, Arc<OnceLock<Vec<usize>>>>>,
 }
 
 /// A method as it runs in each direction.
@@ -68,12 +72,15 @@ impl<'a> Runner<'a> {
             Ok((name.clone(), Tuning { forward, reverse }))
         });
         let contenders = contenders.collect::<Result<_, LabError>>()?;
-        let runner = Self { study, data, groups, contenders };
+        let runner = Self { study, data, groups, contenders, asked: Mutex::default() };
         for cell in runner.cells() {
             // Whatever is too small is said before anything runs.
             for run in 0..study.seeds {
                 let seed = runner.seed(cell, run);
-                study.protocol.divide(data, &runner.groups, cell, seed)?;
+                match study.protocol.pairing.is_asked() {
+                    true => study.protocol.check_asked(data, &runner.groups, cell, seed)?,
+                    false => drop(study.protocol.divide(data, &runner.groups, cell, seed)?),
+                }
             }
         }
         Ok(runner)
@@ -84,8 +91,13 @@ impl<'a> Runner<'a> {
         self.study.cells(self.groups.len())
     }
 
-    /// The seed of a draw: its own for every run of every cell, whatever else is in the study.
+    /// The seed of a draw: its own for every run of every cell, whatever else is in the study. Where pairs are asked for,
+    /// cells with more pairs go on from those with fewer.
     pub fn seed(&self, cell: StudyCell, run: usize) -> Seed {
+        let cell = match self.study.protocol.pairing.is_asked() {
+            true => cell.start(),
+            false => cell,
+        };
         let StudyCell { groups, pairs, setting, direction, .. } = cell;
         let name = format!("{direction:?}/{setting:?}/{groups}/{pairs}");
         Seed(self.study.seed).child(&self.data.name).child(&name).nth(run)
@@ -153,7 +165,30 @@ impl<'a> Runner<'a> {
     }
 
     fn draw(&self, cell: StudyCell, run: usize) -> Result<Draw, LabError> {
-        self.study.protocol.draw(self.data, &self.groups, cell, self.seed(cell, run))
+        let (protocol, seed) = (&self.study.protocol, self.seed(cell, run));
+        match protocol.pairing.is_asked() {
+            false => protocol.draw(self.data, &self.groups, cell, seed),
+            true => {
+                let asked = self.rows_asked_for(cell, seed)?;
+                protocol.draw_asked(self.data, &self.groups, cell, seed, &asked)
+            }
+        }
+    }
+
+    /// The rows that the run of this seed asks for, up to the most pairs of the study.
+    fn rows_asked_for(&self, cell: StudyCell, seed: Seed) -> Result<Vec<usize>, LabError> {
+        let mut runs = self.asked.lock().expect("only looked up");
+        let place = Arc::clone(runs.entry(seed.0).or_default());
+        drop(runs);
+        if let Some(found) = place.get() {
+            return Ok(found.clone());
+        }
+        let most = self.study.pairs.iter().copied().max().unwrap_or(cell.pairs);
+        let mut ask = |draw: &Draw, many: usize| suggested(draw, many, cell, seed);
+        let last = StudyCell { pairs: most, ..cell };
+        let protocol = &self.study.protocol;
+        let found = protocol.rows_asked_for(self.data, &self.groups, last, seed, &mut ask)?;
+        Ok(place.get_or_init(|| found).clone())
     }
 
     fn carry_out(
@@ -348,6 +383,22 @@ impl<'a> Runner<'a> {
         }
         Ok(found)
     }
+}
+
+/// The rows of x whose partners the default model asks for.
+fn suggested(
+    draw: &Draw,
+    many: usize,
+    cell: StudyCell,
+    seed: Seed,
+) -> Result<Vec<usize>, LabError> {
+    let default = Contender::named(DEFAULT).and_then(|method| method.told(cell.k()));
+    let Some(Contender::Bridged(method)) = default else {
+        unreachable!("the default needs no number of clusters");
+    };
+    let model = method.fit(draw.problem(), seed.child("asking"), &Silent)?;
+    let wanted = Wanted { count: many, side: Some(Direction::Forward), kind: Question::Partner };
+    Ok(model.suggest(wanted)?.into_iter().map(|s| s.row).collect())
 }
 
 fn core(error: MetricError) -> MethodError {

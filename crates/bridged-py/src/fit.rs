@@ -6,7 +6,7 @@ use crate::model::{Called, names};
 use crate::open::{Kept, OpenPool, State};
 use bridged::offset::Offset;
 use bridged::settings::SideSpec;
-use bridged::{BridgedClustering, BridgedModel, Error, Names, Problem};
+use bridged::{BridgedClustering, BridgedModel, Error, Names, Pairs, Problem};
 use bridged_io::{Pool, StoredRows};
 use bridged_math::rows::{InMemory, Rows as AllRows};
 use bridged_math::{MatrixRef, Seed};
@@ -121,7 +121,7 @@ pub fn fit(
     py: Python<'_>,
     spec: &BridgedClustering,
     pools: &(Given<'_>, Given<'_>),
-    pairs: &[(u32, u32)],
+    pairs: Pairs<'_>,
     seed: Seed,
     host: &Host,
 ) -> PyResult<BridgedModel> {
@@ -131,7 +131,7 @@ pub fn fit(
         (x, y) => {
             let (x, y) = (x.seen(&spec.x), y.seen(&spec.y));
             if let (Some(x_rows), Some(y_rows)) = (x.rows().in_memory(), y.rows().in_memory()) {
-                let model = spec.fit(Problem::new(x_rows, y_rows, pairs), seed, watch)?;
+                let model = spec.fit(Problem { x: x_rows, y: y_rows, pairs }, seed, watch)?;
                 return Ok(model.with_names(x.names, y.names)?.with_offsets(x.offset, y.offset));
             }
             let (x_kept, y_kept) = (x.kept()?, y.kept()?);

@@ -74,14 +74,15 @@ impl Model {
         py: Python<'_>,
         spec: &str,
         pools: (Rows<'_>, Rows<'_>),
-        known: PairRows<'_>,
+        known: (PairRows<'_>, PairRows<'_>),
         called: (Called, Called, Offsets),
         seed: u64,
         host: Host,
     ) -> PyResult<Self> {
         let spec: BridgedClustering = read(spec)?;
-        let (x, y, known) = (view(&pools.0)?, view(&pools.1)?, pairs(&known)?);
-        let problem = Problem::new(x, y, &known);
+        let (x, y) = (view(&pools.0)?, view(&pools.1)?);
+        let (known, denied) = (pairs(&known.0)?, pairs(&known.1)?);
+        let problem = Problem::new(x, y, &known).with_negatives(&denied);
         let names = (names(called.0), names(called.1));
         let model = host
             .run(py, |watch| spec.fit(problem, Seed(seed), watch)?.with_names(names.0, names.1))?;
@@ -96,13 +97,14 @@ impl Model {
         py: Python<'_>,
         spec: &str,
         pools: (Given<'_>, Given<'_>),
-        known: PairRows<'_>,
+        known: (PairRows<'_>, PairRows<'_>),
         files: &str,
         seed: u64,
         host: Host,
     ) -> PyResult<Self> {
-        let (spec, known) = (read(spec)?, pairs(&known)?);
-        let model = fit::fit(py, &spec, &pools, &known, Seed(seed), &host)?;
+        let (spec, known, denied) = (read(spec)?, pairs(&known.0)?, pairs(&known.1)?);
+        let known = bridged::Pairs::new(&known).with_negatives(&denied);
+        let model = fit::fit(py, &spec, &pools, known, Seed(seed), &host)?;
         let files: Vec<FileRead> = read(files)?;
         if files.is_empty() {
             return Ok(Self { model });
@@ -354,6 +356,38 @@ impl Model {
     /// The pairs: (row of x, row of y).
     fn pairs(&self) -> Vec<(u32, u32)> {
         self.model.pairs().to_vec()
+    }
+
+    /// The rows of negative answers: (row of x, row of y).
+    fn negatives(&self) -> Vec<(u32, u32)> {
+        self.model.negatives().to_vec()
+    }
+
+    /// The questions whose answers would help most, as JSON.
+    fn suggest(
+        &self,
+        py: Python<'_>,
+        count: usize,
+        side: Option<&str>,
+        kind: &str,
+        host: Host,
+    ) -> PyResult<String> {
+        let side = side.map(|side| direction(side == "y"));
+        let kind =
+            if kind == "match" { bridged::Question::Match } else { bridged::Question::Partner };
+        let wanted = bridged::Wanted { count, side, kind };
+        let asked = host.run(py, |_| self.model.suggest(wanted))?;
+        let id = |direction, row| self.model.from(direction).names().id(row);
+        let described = asked.iter().map(|s| {
+            let (own, other) = (direction(s.side == "y"), direction(s.side == "x"));
+            let mut value = serde_json::json!(s);
+            value["id"] = id(own, s.row).into();
+            for (at, c) in s.candidates.iter().enumerate() {
+                value["candidates"][at]["id"] = id(other, c.row).into();
+            }
+            value
+        });
+        Ok(serde_json::Value::from(described.collect::<Vec<_>>()).to_string())
     }
 
     /// What rows of a side are called.

@@ -284,15 +284,19 @@ pub fn open_pair(
     Ok((x, next(&sides.1.0)))
 }
 
-/// The header of a table of pairs, which may be a pair itself, and its lines: an id of x and an id of y.
-type PairTable = ((String, String), Vec<(String, String)>);
+/// Ids of x and of y.
+type IdPairs = Vec<(String, String)>;
+
+/// The header of a table of pairs, which may be a pair itself; its lines, those of rows that do not belong together, and what
+/// to know about how they were read.
+type PairTable = ((String, String), IdPairs, IdPairs, Vec<String>);
 
 /// Reads a table of pairs of ids.
 #[pyfunction]
 pub fn read_pairs(py: Python<'_>, path: PathBuf) -> PyResult<PairTable> {
     let table = py.detach(|| bridged_io::read_pairs(&path)).map_err(Failure::from)?;
     let [x, y] = table.names;
-    Ok(((x, y), table.rows))
+    Ok(((x, y), table.rows, table.negatives, table.notes))
 }
 
 /// How many bytes rows and work on them should take.

@@ -76,17 +76,18 @@ pub fn update(
     py: Python<'_>,
     model: &Model,
     pools: (Py<ChangedPool>, Py<ChangedPool>),
-    known: PairRows<'_>,
+    known: (PairRows<'_>, PairRows<'_>),
     how: (f64, bool),
     files: &str,
     host: Host,
 ) -> PyResult<(Model, String)> {
     let (x, y) = (pools.0.get().give()?, pools.1.get().give()?);
-    let pairs = pairs(&known)?;
+    let (pairs, negatives) = (pairs(&known.0)?, pairs(&known.1)?);
     let (forgetting, new_clusters) = how;
     let model = model.model();
     let updated = host.run(py, |watch| {
-        let update = Update { pairs, forgetting, new_clusters, ..model.begin_update(x, y) };
+        let update =
+            Update { pairs, negatives, forgetting, new_clusters, ..model.begin_update(x, y) };
         model.update(update, watch)
     })?;
     let event = updated.event(env!("CARGO_PKG_VERSION"), read(files)?);

@@ -75,6 +75,36 @@ pub enum Error {
         /// Its row of y.
         y: usize,
     },
+    /// A negative answer about a row that is not there.
+    #[error(
+        "negative answer {negative} names row {row} of {side}, which has {rows} rows (0 to {})",
+        rows - 1
+    )]
+    NegativeOutside {
+        /// The position of the answer.
+        negative: usize,
+        /// `x` or `y`.
+        side: &'static str,
+        /// The row that it names.
+        row: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// Somebody said yes, and somebody said no.
+    #[error(
+        "pair {pair} says that row {x} of x belongs with row {y} of y, and negative answer {negative} says that \
+         it does not; take one of them out"
+    )]
+    Contradicted {
+        /// The position of the pair.
+        pair: usize,
+        /// The position of the answer.
+        negative: usize,
+        /// The row of x.
+        x: usize,
+        /// The row of y.
+        y: usize,
+    },
     /// One side could not be clustered.
     #[error("cannot cluster {side}: {source}")]
     Cluster {
@@ -217,6 +247,21 @@ pub enum Error {
          fit again with all pairs"
     )]
     PairsApart,
+    /// A new answer that says the opposite of an earlier one.
+    #[error(
+        "the answer {now} to row `{x}` of x and row `{y}` of y contradicts the model, which was told {before}; leave that \
+         answer out, or fit again with the right one"
+    )]
+    AnswerContradicts {
+        /// The id of the row of x.
+        x: String,
+        /// The id of the row of y.
+        y: String,
+        /// What is said now.
+        now: &'static str,
+        /// What was said before.
+        before: &'static str,
+    },
     /// Rows that come or go where a model holds only some.
     #[error(
         "this model holds {held} of the {total} rows of {side}, whose others are in their files; rows cannot go, and \

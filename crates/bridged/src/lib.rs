@@ -89,6 +89,7 @@ pub mod scale;
 pub mod separation;
 pub mod settings;
 mod side;
+mod suggest;
 pub mod synth;
 pub mod update;
 
@@ -127,6 +128,7 @@ pub use settings::{
     SideSpec, Uncovered,
 };
 pub use side::{Names, Side, TextColumn};
+pub use suggest::{Candidate, Question, Suggestion, Wanted};
 
 /// What the fuzz targets need of the inside; no part of the interface.
 #[cfg(feature = "persist")]

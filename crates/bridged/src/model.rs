@@ -58,6 +58,7 @@ pub struct BridgedModel {
     pub(crate) x: Side,
     pub(crate) y: Side,
     pub(crate) pairs: Vec<(u32, u32)>,
+    pub(crate) negatives: Vec<(u32, u32)>,
     pub(crate) votes: Votes,
     pub(crate) forward: Regressor,
     pub(crate) reverse: Regressor,
@@ -116,9 +117,11 @@ impl BridgedModel {
 
     /// Whether both are the same model, however they were made.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        let Self { settings, seed, x, y, pairs, votes, forward, reverse, ensemble, .. } = self;
+        let Self { settings, seed, x, y, pairs, negatives, .. } = self;
+        let Self { votes, forward, reverse, ensemble, .. } = self;
         (settings, seed, pairs, votes) == (&other.settings, &other.seed, &other.pairs, &other.votes)
             && (x, y, ensemble) == (&other.x, &other.y, &other.ensemble)
+            && negatives == &other.negatives
             && (forward, reverse) == (&other.forward, &other.reverse)
     }
 
@@ -156,6 +159,11 @@ impl BridgedModel {
     /// The rows of the pairs, (row of x, row of y).
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.pairs
+    }
+
+    /// The rows of negative answers, (row of x, row of y): they belong to different groups.
+    pub fn negatives(&self) -> &[(u32, u32)] {
+        &self.negatives
     }
 
     /// What the pairs said, seen from the side that a direction starts from.

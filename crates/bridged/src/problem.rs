@@ -61,17 +61,41 @@ pub struct Problem<'a> {
     pub pairs: Pairs<'a>,
 }
 
-/// Known pairs, seen from either side without a copy.
+/// Known pairs, seen from either side without a copy; and pairs of which somebody said that they do not belong together.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairs<'a> {
     pairs: &'a [(u32, u32)],
+    negatives: &'a [(u32, u32)],
     flipped: bool,
+}
+
+impl<'a> From<&'a [(u32, u32)]> for Pairs<'a> {
+    fn from(pairs: &'a [(u32, u32)]) -> Self {
+        Self::new(pairs)
+    }
+}
+
+impl<'a> From<&'a Vec<(u32, u32)>> for Pairs<'a> {
+    fn from(pairs: &'a Vec<(u32, u32)>) -> Self {
+        Self::new(pairs)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [(u32, u32); N]> for Pairs<'a> {
+    fn from(pairs: &'a [(u32, u32); N]) -> Self {
+        Self::new(pairs)
+    }
 }
 
 impl<'a> Pairs<'a> {
     /// Pairs of (row of x, row of y).
     pub fn new(pairs: &'a [(u32, u32)]) -> Self {
-        Self { pairs, flipped: false }
+        Self { pairs, negatives: &[], flipped: false }
+    }
+
+    /// The same with rows, (row of x, row of y), that belong to different groups.
+    pub fn with_negatives(self, negatives: &'a [(u32, u32)]) -> Self {
+        Self { negatives, ..self }
     }
 
     /// How many there are.
@@ -94,6 +118,15 @@ impl<'a> Pairs<'a> {
     /// All of them: (input, output).
     pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
         (0..self.len()).map(move |i| self.get(i))
+    }
+
+    /// The rows that do not belong together: (input, output).
+    pub fn negatives(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
+        let flipped = self.flipped;
+        self.negatives.iter().map(move |&(x, y)| {
+            let (x, y) = (x as usize, y as usize);
+            if flipped { (y, x) } else { (x, y) }
+        })
     }
 }
 
@@ -118,6 +151,12 @@ impl<'a> Problem<'a> {
     /// A task from pools and pairs of (row of x, row of y).
     pub fn new(x: MatrixRef<'a>, y: MatrixRef<'a>, pairs: &'a [(u32, u32)]) -> Self {
         Self { x, y, pairs: Pairs::new(pairs) }
+    }
+
+    /// The same task with rows, (row of x, row of y), that belong to different groups. Bridged Clustering uses them;
+    /// baselines know nothing of them.
+    pub fn with_negatives(self, negatives: &'a [(u32, u32)]) -> Self {
+        Self { pairs: self.pairs.with_negatives(negatives), ..self }
     }
 
     /// The reverse task: predict x from y.
@@ -173,6 +212,18 @@ impl Pools<'_> {
             }
             if !seen.insert((x, y)) {
                 return Err(Error::PairTwice { pair, x, y });
+            }
+        }
+        for (negative, (x, y)) in self.pairs.negatives().enumerate() {
+            for (side, row, pool) in [("x", x, self.x), ("y", y, self.y)] {
+                if row >= pool.rows() {
+                    let rows = pool.rows();
+                    return Err(Error::NegativeOutside { negative, side, row, rows });
+                }
+            }
+            if seen.contains(&(x, y)) {
+                let pair = self.pairs.iter().position(|pair| pair == (x, y)).unwrap_or(0);
+                return Err(Error::Contradicted { pair, negative, x, y });
             }
         }
         Ok(())

@@ -220,7 +220,8 @@ impl Task<'_> {
         notes.extend(talk.notes(y_name, &y.notes));
         notes.extend(talk.notes(self.pairs, &pairs.notes));
         let distinct = [&x, &y].map(|pool| pools::distinct_rows(pool.rows.view()));
-        let model = self.settings.fit_pools(x.into(), y.into(), &pairs.rows, self.seed, stages)?;
+        let model =
+            self.settings.fit_pools(x.into(), y.into(), pairs.known(), self.seed, stages)?;
         for (name, path, side, distinct) in
             [("x", x_name, model.x(), distinct[0]), ("y", y_name, model.y(), distinct[1])]
         {
@@ -241,10 +242,14 @@ impl Task<'_> {
         let columns = |rows: &StoredRows, given: &Given<'_>| {
             json!([rows.vector_names(), rows.dropped(), given.columns.missing.name()])
         };
-        json!({
+        let mut identity = json!({
             "fit": self.settings, "seed": self.seed, "pairs": pairs.rows,
             "x": columns(x, &self.x), "y": columns(y, &self.y),
-        })
+        });
+        if !pairs.negatives.is_empty() {
+            identity["negatives"] = json!(pairs.negatives);
+        }
+        identity
     }
 
     fn find_pairs(&self, pools: (&StoredRows, &StoredRows), stages: &Stages) -> Result<Pairs> {
@@ -271,7 +276,7 @@ impl Task<'_> {
         }
         notes.extend(talk.notes(self.pairs, &pairs.notes));
         notes.extend(peak::note(peak, x, talk));
-        let model = passes::fit(self.settings, (x, y), &pairs.rows, self.seed, stages)?;
+        let model = passes::fit(self.settings, (x, y), pairs.known(), self.seed, stages)?;
         Ok((model, notes))
     }
 }

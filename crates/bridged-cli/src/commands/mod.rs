@@ -17,4 +17,5 @@ pub mod man;
 pub mod predict;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod suggest;
 pub mod update;

@@ -25,7 +25,7 @@ const WORTH_A_LOOK: f64 = 0.05;
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// More known pairs: their rows are in the pools already, or come with --x and --y
+    /// More known pairs, or answers yes, no and unsure: their rows are in the pools already, or come with --x and --y
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// New rows of the input pool: files, a folder, a pattern, a URL or -
@@ -190,7 +190,7 @@ impl Args {
             stages.time("read x", || change("x", model.x(), &self.x, x_columns, &forget_x))?;
         let (y, y_source) =
             stages.time("read y", || change("y", model.y(), &self.y, y_columns, &forget_y))?;
-        let pairs = match &self.pairs {
+        let (pairs, negatives) = match &self.pairs {
             Some(path) => {
                 let pairs = stages.time("read pairs", || {
                     let table = bridged_io::read_pairs_with(path, &read)?;
@@ -200,9 +200,9 @@ impl Args {
                         .with_context(|| format!("`{}`", path.display()))
                 })?;
                 notes.extend(talk.notes(path, &pairs.notes));
-                pairs.rows
+                (pairs.rows, pairs.negatives)
             }
-            None => Vec::new(),
+            None => Default::default(),
         };
         let sources = [("x", &x_source), ("y", &y_source)];
         let sources: Vec<(&str, &Source)> =
@@ -210,6 +210,7 @@ impl Args {
         let files = history::files(&sources, self.pairs.as_deref())?;
         let update = bridged::update::Update {
             pairs,
+            negatives,
             forgetting: self.forgetting,
             new_clusters: self.new_clusters,
             ..model.begin_update(x, y)

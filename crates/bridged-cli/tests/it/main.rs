@@ -29,6 +29,7 @@ mod sources;
 #[cfg(unix)]
 mod stopping;
 mod streams;
+mod suggest;
 mod support;
 mod tables_in;
 mod update;

@@ -5,6 +5,7 @@ use bridged_io::{Column, ColumnData, PairsTable, Table, read_pairs, write};
 
 fn table(names: [&str; 2], rows: &[[&str; 2]]) -> PairsTable {
     PairsTable {
+        negatives: Vec::new(),
         names: names.map(str::to_owned),
         rows: rows.iter().map(|[x, y]| (x.to_string(), y.to_string())).collect(),
         notes: Vec::new(),

@@ -88,7 +88,7 @@ impl Protocol {
     }
 
     fn check_natural(&self, data: &Dataset, allowed: &[u32]) -> Result<(), LabError> {
-        if self.pairing != Pairing::Iid {
+        if self.pairing == Pairing::Stratified {
             let got = "\"stratified\"".to_string();
             let need = "\"iid\" where sizes are \"natural\"";
             return Err(LabError::BadValue { name: "pairing", need, got });

@@ -175,6 +175,8 @@ fn difference(main: &Experiment, other: &Experiment) -> (String, Difference) {
         words.push(match q.pairing {
             Pairing::Iid => "pairs drawn at random".to_string(),
             Pairing::Stratified => "pairs in every group".to_string(),
+            Pairing::Suggested => "pairs where the model asks".to_string(),
+            Pairing::Chance => "pairs asked for at random".to_string(),
         });
     }
     if p.sizes != q.sizes {

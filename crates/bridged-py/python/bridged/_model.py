@@ -19,9 +19,9 @@ from ._batches import PredictionBatches
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
 from ._drift import Drift, ModelDiff
-from ._pairs import as_pairs
+from ._pairs import as_answers
 from ._prediction import Neighbors, Prediction
-from ._search import PairSamples, task_of
+from ._search import PairSamples, answered_task_of
 from ._sources import Opened, Wanted, files_of, is_source, memory_limit, open_source, warn
 from ._update import Changing
 from ._types import Floats, Pairs, Progress, Rows, Seed
@@ -97,6 +97,8 @@ class BridgedClustering(Runs, BaseEstimator):
         The mean of the rows of each cluster.
     pairs_ : ndarray of int64, (n_pairs, 2)
         The pairs as row numbers.
+    negatives_ : ndarray of int64, (n_negatives, 2)
+        The rows that do not belong together, as the answers say.
     history_ : list of dict
         What was done to it: the fit, if that was from files, and every update since.
     changes_ : dict
@@ -191,7 +193,8 @@ class BridgedClustering(Runs, BaseEstimator):
         Y : array-like or table, (n_y, d_y), or source of rows
             The output pool; it may differ in size, in dimension and in kind.
         pairs : sequence of (row of x, row of y), array (n, 2), table of two id columns, or its path
-            What is known. Ids are those of ``x_ids`` and ``y_ids``, else of the id columns, else
+            What is known. A column ``answer``, or a third element of each pair, says "yes", "no" (the two rows
+            belong to different groups) or "unsure", which is left out. Ids are those of ``x_ids`` and ``y_ids``, else of the id columns, else
             of the index of a pandas frame, else row numbers.
         x_ids, y_ids : sequence, optional
             What the rows are called, if they are in memory; the pairs then name them so.
@@ -244,14 +247,14 @@ class BridgedClustering(Runs, BaseEstimator):
             return self._fit_arrays(X, Y, pairs, x_ids, y_ids)
 
     def _fit_arrays(self, X, Y, pairs, x_ids, y_ids):
-        x, y, known = task_of(X, Y, pairs, x_ids, y_ids, self)
+        x, y, *known = answered_task_of(X, Y, pairs, x_ids, y_ids, self)
         spec = self._spec()
         x_origin, y_origin = _native.sides_use_origin(spec)
         x_rows, x_offset = centred(x.rows, uses_origin=x_origin)
         y_rows, y_offset = centred(y.rows, uses_origin=y_origin)
         offsets = tuple(None if offset is None else offset.tolist() for offset in (x_offset, y_offset))
         called = (x.called, y.called, offsets)
-        return self._take(_native.Model.fit(spec, (x_rows, y_rows), known, called, self._seed(), self._host()))
+        return self._take(_native.Model.fit(spec, (x_rows, y_rows), tuple(known), called, self._seed(), self._host()))
 
     def _fit_sources(self, pools, pairs, ids, sources, wanted, in_passes, history):
         spec, host = self._spec(), self._host()
@@ -279,7 +282,7 @@ class BridgedClustering(Runs, BaseEstimator):
                 given.append((rows, array.called, None if offset is None else offset.tolist()))
                 known.append(array)
         by_id = any(names is not None for names in ids)
-        rows = as_pairs([] if pairs is None else pairs, *known, by_id=by_id)
+        rows = as_answers([] if pairs is None else pairs, *known, by_id=by_id)
         read = [("x", pools[0]), ("y", pools[1]), ("pairs", pairs)]
         files = files_of(read if history else [], host)
         return self._take(_native.Model.fit_opened(spec, tuple(given), rows, files, self._seed(), host))
@@ -528,6 +531,48 @@ class BridgedClustering(Runs, BaseEstimator):
         """Predict x from rows of y; as :meth:`predict`."""
         return self._predict(Y, True, details, min_confidence, unfamiliar, columns)
 
+    def suggest(
+        self, n: int = 20, side: Literal["x", "y"] | None = None, kind: Literal["partner", "match"] = "partner"
+    ) -> list[dict[str, Any]]:
+        """Say which answers would help most.
+
+        Needs ``keep_rows=True``. Rows of pairs are not asked about again, and outliers never.
+
+        Parameters
+        ----------
+        n : int, default=20
+            How many questions, at most; fewer where no more are worth asking.
+        side : {"x", "y"} or None, default=None
+            The side whose rows are asked about; by default both.
+        kind : {"partner", "match"}, default="partner"
+            Which row of the other side belongs to this one, or whether two rows belong together: yes, no, unsure.
+
+        Returns
+        -------
+        list of dict
+            Of each question the ``side``, ``row``, ``id`` and ``cluster`` that it asks about, ``candidates`` of the
+            other side with their ``probability``, and ``gain``, the share of the error of the mean by which the
+            error is expected to fall; ``error_falls_by`` is that in the units of the data. ``why`` is a sentence.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bridged import BridgedClustering
+        >>> X = np.repeat([[0.0], [9.0], [20.0]], 9, axis=0) + np.tile([[0.0], [0.1], [0.2]], (9, 1))
+        >>> Y = np.repeat([[5.0], [50.0], [90.0]], 9, axis=0) + np.tile([[0.0], [1.0], [2.0]], (9, 1))
+        >>> model = BridgedClustering(3).fit(X, Y, [(0, 0)])
+        >>> ask = model.suggest(1, side="x")[0]
+        >>> ask["row"] > 8, ask["why"].split(" ", 2)[2]
+        (True, 'of x has no pair and 33 % of the rows')
+        """
+        check_is_fitted(self)
+        if not isinstance(n, numbers.Integral) or n < 0:
+            raise ValueError(f"`n` must be a whole number of 0 or more, got {n!r}")
+        for name, value, known in (("side", side, ("x", "y", None)), ("kind", kind, ("partner", "match"))):
+            if value not in known:
+                raise ValueError(f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}")
+        return json.loads(self._model.suggest(int(n), side, kind, self._host()))
+
     def predict_pool(self, *, reverse: bool = False, details: bool = False, min_confidence: float | None = None) -> Any:
         """Predict the rows of the pool that it was fitted on; they keep their clusters.
 
@@ -759,6 +804,7 @@ class BridgedClustering(Runs, BaseEstimator):
         self.x_centers_ = raised(x_centers, model.offset("x"))
         self.y_centers_ = raised(y_centers, model.offset("y"))
         self.pairs_ = np.array(model.pairs(), dtype=np.int64).reshape(-1, 2)
+        self.negatives_ = np.array(model.negatives(), dtype=np.int64).reshape(-1, 2)
         self.n_features_in_ = self.x_centers_.shape[1]
         self.n_features_out_ = self.y_centers_.shape[1]
         names = model.vector_names("x")

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._arrays import Pool, as_pool
-from ._pairs import as_pairs
+from ._pairs import as_answers, as_pairs
 from ._sources import is_source
 
 
@@ -160,11 +160,17 @@ def _groups(pairs: np.ndarray) -> np.ndarray:
 
 def task_of(X, Y, pairs, x_ids, y_ids, estimator):
     """Both pools and the pairs of a fit, as arguments or as :class:`PairSamples`."""
+    x, y, known, _ = answered_task_of(X, Y, pairs, x_ids, y_ids, estimator)
+    return x, y, known
+
+
+def answered_task_of(X, Y, pairs, x_ids, y_ids, estimator):
+    """The same, and the pairs that do not belong together."""
     if isinstance(X, PairSamples):
         x, y, known = X.training()
-        return Pool(x, [], [], X.x.names), Pool(y, [], [], X.y.names), known
+        return Pool(x, [], [], X.x.names), Pool(y, [], [], X.y.names), known, np.zeros((0, 2), np.uint32)
     if Y is None:
         raise ValueError("fit needs two pools, X and Y, and pairs of their rows")
     x, y = as_pool(X, "x", x_ids, estimator), as_pool(Y, "y", y_ids, estimator)
     by_id = x_ids is not None or y_ids is not None
-    return x, y, as_pairs([] if pairs is None else pairs, x, y, by_id=by_id)
+    return x, y, *as_answers([] if pairs is None else pairs, x, y, by_id=by_id)

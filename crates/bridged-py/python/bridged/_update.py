@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import as_list, as_pool, as_table, lowered, text_of
-from ._pairs import as_pairs
+from ._pairs import as_answers
 from ._sources import Opened, is_source, open_source, warn
 
 
@@ -44,12 +44,10 @@ class Changing:
         nothing = (None, None)
         return cls(estimator, nothing, nothing, nothing, forget)
 
-    def pairs(self, pairs) -> np.ndarray:
-        """Pairs as row numbers of the pools as they will be."""
-        if pairs is None:
-            return np.zeros((0, 2), np.uint32)
+    def pairs(self, pairs) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs that belong together and pairs that do not, as row numbers of the pools as they will be."""
         x, y = (Opened(pool, self._host) for pool in self.pools)
-        return as_pairs(pairs, x, y, by_id=_names_rows(pairs))
+        return as_answers([] if pairs is None else pairs, x, y, by_id=pairs is not None and _names_rows(pairs))
 
 
 def _names_rows(pairs) -> bool:

@@ -21,7 +21,7 @@ pub use margin::Margin;
 pub(crate) use posterior::{GRID, Reliability, likelihood, pick, running_sums};
 pub use posterior::{Means, Posterior};
 pub use soft::Soft;
-pub use votes::{PairVote, VoteCount, Votes, depth};
+pub use votes::{Negative, PairVote, VoteCount, Votes, depth};
 
 use crate::Error;
 use crate::cluster::Entry;

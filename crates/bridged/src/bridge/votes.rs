@@ -38,6 +38,35 @@ pub struct Votes {
     pub x_members: Memberships,
     /// How their outputs belong to the output clusters.
     pub y_members: Memberships,
+    /// Rows that do not belong together.
+    pub negatives: Vec<Negative>,
+}
+
+/// A row of x and a row of y of which somebody said that they do not belong together, by their memberships.
+///
+/// With a link A and reliability q, the y row lies where the partner of the x row does with probability
+/// (1 − q) ρ(y) + q Σ_i p(i|x) p(A(i)|y), ρ(y) = Σ_j ρ_j p(j|y). The answer "no" has what is missing to 1, which is
+///
+/// ```text
+/// (1 − ρ(y)) · (1 − q + q m),   m = Σ_i p(i|x) (1 − p(A(i)|y)) / (1 − ρ(y))
+/// ```
+///
+/// the factor of a pair whose output lies everywhere but there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Negative {
+    /// p(i|x).
+    pub x: Vec<f64>,
+    /// p(j|y).
+    pub y: Vec<f64>,
+}
+
+impl Negative {
+    /// (1 − p(j|y)) / (1 − ρ(y)), the agreement of each output cluster of the given share; `None` where y lies
+    /// everywhere, so that "no" says nothing.
+    pub(crate) fn agreements(&self, shares: &[f64]) -> Option<Vec<f64>> {
+        let chance: f64 = self.y.iter().zip(shares).map(|(p, share)| p * share).sum();
+        (chance < 1.0 - 1e-9).then(|| self.y.iter().map(|p| (1.0 - p) / (1.0 - chance)).collect())
+    }
 }
 
 /// All votes from one input cluster to one output cluster.
@@ -58,7 +87,7 @@ impl Votes {
     pub fn hard(pairs: Vec<PairVote>, x_sizes: Vec<u32>, y_sizes: Vec<u32>) -> Self {
         let x_members = Memberships::hard(pairs.iter().map(|p| p.x), &x_sizes);
         let y_members = Memberships::hard(pairs.iter().map(|p| p.y), &y_sizes);
-        Self { pairs, x_sizes, y_sizes, x_members, y_members }
+        Self { pairs, x_sizes, y_sizes, x_members, y_members, negatives: Vec::new() }
     }
 
     /// The same votes for the reverse direction.
@@ -71,6 +100,9 @@ impl Votes {
             y_sizes: self.x_sizes.clone(),
             x_members: self.y_members.clone(),
             y_members: self.x_members.clone(),
+            negatives: (self.negatives.iter())
+                .map(|n| Negative { x: n.y.clone(), y: n.x.clone() })
+                .collect(),
         }
     }
 
@@ -84,6 +116,7 @@ impl Votes {
             y_sizes: self.y_sizes.clone(),
             x_members: self.x_members.without(pair),
             y_members: self.y_members.without(pair),
+            negatives: self.negatives.clone(),
         }
     }
 

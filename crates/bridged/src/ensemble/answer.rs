@@ -287,7 +287,7 @@ pub(super) fn full(band: MatrixRef<'_>) -> Matrix {
 }
 
 impl BridgedModel {
-    pub(super) fn oriented(&self, direction: Direction) -> Option<Oriented<'_>> {
+    pub(crate) fn oriented(&self, direction: Direction) -> Option<Oriented<'_>> {
         let ensemble = self.ensemble.as_ref()?;
         Some(ensemble.oriented(&self.settings, (&self.x, &self.y), direction))
     }

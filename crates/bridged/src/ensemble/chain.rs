@@ -51,6 +51,8 @@ pub(super) struct Task<'a> {
     pub one_to_one: bool,
     /// The mean of the prior of q.
     pub clarity: f64,
+    /// Rows that do not belong together: p(i|x), and the agreement of each output.
+    pub negatives: &'a [(Vec<f64>, Vec<f64>)],
 }
 
 /// The links, and where the chain ended.
@@ -94,8 +96,8 @@ struct Chain<'a> {
     map: Vec<usize>,
     of_output: Vec<usize>, // the input of each output, where links are one-to-one
     load: Vec<f64>,        // Σ_{i→j} σ_i
-    x: Vec<f64>,           // p(i|x_s), (kx, pairs)
-    y: Vec<f64>,           // p(j|y_s) / ρ_j, (ky, pairs)
+    x: Vec<f64>,           // p(i|x_s), (kx, pairs and negatives)
+    y: Vec<f64>,           // p(j|y_s) / ρ_j, (ky, the same)
     near: Vec<Vec<u32>>,   // the pairs that belong to an input cluster more than slightly
     votes: Vec<f64>,       // mean_s p(i|x_s) p(j|y_s), (kx, ky)
     anchors: Vec<f64>,     // Σ_s K_is L_js, (kx, ky)
@@ -108,15 +110,22 @@ struct Chain<'a> {
 
 impl<'a> Chain<'a> {
     fn new(task: &'a Task<'a>, start: Option<&[usize]>) -> Self {
-        let (kx, ky, n) = (task.shares.0.len(), task.shares.1.len(), task.pairs.len());
+        let (kx, ky) = (task.shares.0.len(), task.shares.1.len());
+        let n = task.pairs.len() + task.negatives.len();
         let column = |members: &[f64], k: usize, c: usize| -> Vec<f64> {
             task.pairs.iter().map(|s| members[s * k + c]).collect()
         };
-        let x: Vec<f64> = (0..kx).flat_map(|i| column(task.members.0, kx, i)).collect();
+        let x: Vec<f64> = (0..kx)
+            .flat_map(|i| {
+                let negatives = task.negatives.iter().map(move |(x, _)| x[i]);
+                column(task.members.0, kx, i).into_iter().chain(negatives)
+            })
+            .collect();
         let y: Vec<f64> = (0..ky)
             .flat_map(|j| {
                 let share = task.shares.1[j];
-                column(task.members.1, ky, j).into_iter().map(move |p| p / share)
+                let negatives = task.negatives.iter().map(move |(_, y)| y[j]);
+                column(task.members.1, ky, j).into_iter().map(move |p| p / share).chain(negatives)
             })
             .collect();
         let near: Vec<Vec<u32>> = (0..kx)
@@ -160,9 +169,14 @@ impl<'a> Chain<'a> {
                 .map(|s| running_sums(members[s * k..(s + 1) * k].iter().copied()))
                 .collect()
         };
+        let (mut x_sums, mut y_sums) = (sums(task.members.0, kx), sums(task.members.1, ky));
+        for (x, y) in task.negatives {
+            x_sums.push(running_sums(x.iter().copied()));
+            y_sums.push(running_sums(y.iter().zip(task.shares.1).map(|(y, share)| y * share)));
+        }
         let mut chain = Self {
-            x_sums: sums(task.members.0, kx),
-            y_sums: sums(task.members.1, ky),
+            x_sums,
+            y_sums,
             task,
             kx,
             ky,
@@ -352,6 +366,7 @@ mod tests {
     use super::super::geometry::Directions;
     use super::super::partition::Partition;
     use super::*;
+    use crate::bridge::Negative;
     use crate::cluster::ClusterSpec;
     use bridged_math::{Matrix, Silent};
 
@@ -431,7 +446,11 @@ mod tests {
                         .sum();
                     1.0 - q + q * m
                 };
-                let weight = w * log.exp() * task.pairs.iter().map(factor).product::<f64>();
+                let denied = |(x, y): &(Vec<f64>, Vec<f64>)| {
+                    1.0 - q + q * (0..kx).map(|i| x[i] * y[map[i]]).sum::<f64>()
+                };
+                let said = task.pairs.iter().map(factor).chain(task.negatives.iter().map(denied));
+                let weight = w * log.exp() * said.product::<f64>();
                 total += weight;
                 reliable += weight * q;
                 (0..kx).for_each(|i| sums[i * ky + map[i]] += weight * q);
@@ -448,10 +467,16 @@ mod tests {
         let pairs = [0, 1, 2];
         let (k, l) = (x.kernel(&pairs), y.kernel(&pairs));
         let (even, uneven) = ([0.25; 4], [0.4, 0.3, 0.2, 0.1]);
-        for one_to_one in [true, false] {
+        let no = |shares: &[f64]| {
+            let negative = Negative { x: vec![0.0, 0.1, 0.1, 0.8], y: vec![0.0, 0.1, 0.2, 0.7] };
+            let agreements = negative.agreements(shares).expect("it says something");
+            vec![(negative.x, agreements)]
+        };
+        for (one_to_one, denies) in [(true, false), (false, false), (true, true), (false, true)] {
             for geometry in [None, Some((&k, &l))] {
                 let shares: (&[f64], &[f64]) =
                     if one_to_one { (&even, &even) } else { (&even, &uneven) };
+                let denied = no(shares.1);
                 let task = Task {
                     shares,
                     members: (&mx, &my),
@@ -459,12 +484,13 @@ mod tests {
                     geometry,
                     one_to_one,
                     clarity: 0.6,
+                    negatives: if denies { &denied } else { &[] },
                 };
                 let (found, sum) = (link(&task, LONG, Seed(3), None).links, exact(&task));
                 let worst = found.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(
                     worst < 0.03,
-                    "one-to-one {one_to_one}, geometry {}: {worst}\n{found:?}\n{sum:?}",
+                    "one-to-one {one_to_one}, no {denies}, geometry {}: {worst}\n{found:?}\n{sum:?}",
                     geometry.is_some()
                 );
             }
@@ -481,6 +507,7 @@ mod tests {
             geometry: None,
             one_to_one: false,
             clarity: 0.8,
+            negatives: &[],
         };
         let found = link(&task, Sweeps { warm_up: 5, counted: 20 }, Seed(1), None);
         for row in found.links.chunks_exact(3) {

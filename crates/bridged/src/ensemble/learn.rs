@@ -12,6 +12,7 @@ use super::stack::{self, Products};
 use super::walk::{WALKS, surprise};
 use super::{BridgeMember, Ensemble, EnsembleSide, Regression, Stack};
 use crate::Error;
+use crate::bridge::Negative;
 use crate::cluster::{BalancedKMeans, ClusterError, ClusterSpec, KMeans, Metric, distinct_rows};
 use crate::settings::{BridgedClustering, RefineKind};
 use crate::side::Side;
@@ -99,6 +100,8 @@ pub(crate) struct Input<'a> {
     pub pool: &'a dyn Rows,
     /// The rows of all pairs in the units of the data.
     pub paired: MatrixRef<'a>,
+    /// The rows of negative answers in the units of the data.
+    pub denied: MatrixRef<'a>,
     /// Whether the pool holds the rows of the pairs.
     pub pooled: bool,
     pub name: &'static str,
@@ -111,6 +114,8 @@ struct SideData<'a> {
     cuts: Vec<Cut<'a>>,
     /// Memberships of the pairs in each cut.
     members: Vec<Vec<f64>>,
+    /// Memberships of the rows of negative answers in each cut.
+    denied: Vec<Vec<f64>>,
     /// The likeliest cluster of each pair in each cut, where its row counted.
     labels: Option<Vec<Vec<u32>>>,
     clarity: Vec<f64>,
@@ -192,6 +197,12 @@ pub(super) fn learned_from(pairs: &[(u32, u32)]) -> Vec<usize> {
         order = (0..MOST_PAIRS).map(|at| order[at * order.len() / MOST_PAIRS]).collect();
     }
     order
+}
+
+/// At most so many of n rows, evenly spaced.
+fn spaced_rows(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    let many = n.min(most);
+    (0..many).map(move |at| at * n / many)
 }
 
 /// Prior weights that give the first members, those of the clusters that somebody asked for, [`TOLD`] of the whole.
@@ -290,6 +301,9 @@ impl<'a> SideData<'a> {
         let cuts = of.cuts(side, input.spec);
         let paired = of.paired.view();
         let members: Vec<Vec<f64>> = chunks::par_map(cuts.len(), |c| cuts[c].memberships(paired));
+        let denied = input.denied.select(spaced_rows(input.denied.rows(), MOST_PAIRS));
+        let denied = side.scaler.apply(denied.view());
+        let denied = cuts.iter().map(|cut| cut.memberships(denied.view())).collect();
         let labels =
             input.pooled.then(|| cuts.iter().map(|cut| cut.clustering.assign(paired)).collect());
         let sample = crate::cluster::spaced(input.pool.rows()).collect::<Vec<_>>();
@@ -310,6 +324,7 @@ impl<'a> SideData<'a> {
         Ok(Self {
             cuts,
             members,
+            denied,
             labels,
             clarity,
             directions,
@@ -519,6 +534,7 @@ impl Direction<'_, '_> {
         let (from, to) = (self.from.cuts[cut], self.to.cuts[cut]);
         let (sigma, rho) = (from.shares(), to.shares());
         let (kx, ky) = (from.k(), to.k());
+        let negatives = self.negatives(cut, &rho);
         let run = |pairs: &[usize], sweeps: Sweeps, start: Option<&[usize]>| {
             let kernels = geometry.then(|| {
                 let of = |side: &SideData<'_>| side.directions[cut].kernel(pairs);
@@ -531,6 +547,7 @@ impl Direction<'_, '_> {
                 geometry: kernels.as_ref().map(|(k, l)| (k, l)),
                 one_to_one: from.balanced && to.balanced && kx == ky,
                 clarity: self.from.clarity[cut] * self.to.clarity[cut],
+                negatives: &negatives,
             };
             chain::link(&task, sweeps, seed.nth(2 * cut + usize::from(geometry)), start)
         };
@@ -555,6 +572,26 @@ impl Direction<'_, '_> {
         }
         let member = BridgeMember { partition: cut, geometry, links: found.links, weight: 0.0 };
         Tried { member, said, prior: 1.0 / kx as f64, of_folds }
+    }
+
+    /// The negative answers as a chain over a cut sees them. Rows of different groups are in different clusters of
+    /// every cut that is fine enough; where a cut is not, they speak against its reliability.
+    fn negatives(&self, cut: usize, shares: &[f64]) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let (kx, ky) = (self.from.cuts[cut].k(), self.to.cuts[cut].k());
+        let rows = self.from.denied[cut].chunks_exact(kx).zip(self.to.denied[cut].chunks_exact(ky));
+        let said = rows.filter_map(|(x, y)| {
+            let negative = Negative { x: x.to_vec(), y: y.to_vec() };
+            let agreements = negative.agreements(shares)?;
+            Some((negative.x, agreements))
+        });
+        let mut said: Vec<(Vec<f64>, Vec<f64>)> = said.collect();
+        // The order in which answers came does not matter.
+        said.sort_by(|a, b| {
+            let cells = a.0.iter().chain(&a.1).zip(b.0.iter().chain(&b.1));
+            let order = cells.map(|(u, v)| v.total_cmp(u)).find(|o| o.is_ne());
+            order.unwrap_or(std::cmp::Ordering::Equal)
+        });
+        said
     }
 
     /// Takes a pair's own output out of the mean of its cluster: μ − y is 1/(n − 1) of it further away.

@@ -53,7 +53,7 @@ pub(crate) use kernel::Kernel;
 pub(crate) use learn::{Input, Levels, OnPairs};
 pub(crate) use matching::{By, Matching};
 pub(crate) use nodes::Nodes;
-pub(crate) use partition::Partition;
+pub(crate) use partition::{Cut, Partition};
 pub(crate) use rank::Ranker;
 pub(crate) use walk::WALKS;
 

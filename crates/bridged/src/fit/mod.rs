@@ -52,11 +52,11 @@ impl BridgedClustering {
 
     /// The same for pools that are given away: their rows move into the model, and their names with
     /// them.
-    pub fn fit_pools(
+    pub fn fit_pools<'p>(
         &self,
         x: Pool,
         y: Pool,
-        pairs: &[(u32, u32)],
+        pairs: impl Into<Pairs<'p>>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
@@ -67,7 +67,7 @@ impl BridgedClustering {
         let (x, y) = (unmoved(x, &self.x), unmoved(y, &self.y));
         x.names.check("x", x.rows.rows())?;
         y.names.check("y", y.rows.rows())?;
-        let problem = Problem::new(x.rows.view(), y.rows.view(), pairs);
+        let problem = Problem { x: x.rows.view(), y: y.rows.view(), pairs: pairs.into() };
         let mut model = problem.pools(|pools| self.learn(pools, seed, watch))?;
         for (side, pool) in [(&mut model.x, x), (&mut model.y, y)] {
             side.names = pool.names;
@@ -79,11 +79,11 @@ impl BridgedClustering {
 
     /// The same for pools that need not be in memory: their rows come in passes, and stay where they are. The
     /// model has the bytes of the model of the same pools in memory that keeps no rows.
-    pub fn fit_stored(
+    pub fn fit_stored<'p>(
         &self,
         x: StoredPool<'_>,
         y: StoredPool<'_>,
-        pairs: &[(u32, u32)],
+        pairs: impl Into<Pairs<'p>>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
@@ -96,12 +96,13 @@ impl BridgedClustering {
             }
         }
         let settings = Self { keep_rows: KeepRows::No, ..self.clone() };
-        let pools = Pools { x: x.rows, y: y.rows, pairs: Pairs::new(pairs) };
+        let pools = Pools { x: x.rows, y: y.rows, pairs: pairs.into() };
         let mut model = settings.learn(pools, seed, watch)?;
-        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = pools.pairs.iter().unzip();
+        let named = pools.pairs.iter().chain(pools.pairs.negatives());
+        let (x_rows, y_rows): (Vec<usize>, Vec<usize>) = named.unzip();
         let of_x = model.x.keep(x, &x_rows, self.keep_rows)?;
         let of_y = model.y.keep(y, &y_rows, self.keep_rows)?;
-        for (x, y) in &mut model.pairs {
+        for (x, y) in model.pairs.iter_mut().chain(&mut model.negatives) {
             (*x, *y) = (of_x(*x as usize), of_y(*y as usize));
         }
         model.settings.keep_rows = self.keep_rows;
@@ -167,7 +168,13 @@ impl BridgedClustering {
             || PairedRows::new(&y, pools.y, &y_rows),
         );
         let (x_paired, y_paired) = (x_paired?, y_paired?);
-        let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), pools)?;
+        let negatives: BTreeSet<(usize, usize)> = pools.pairs.negatives().collect();
+        let (x_no, y_no): (Vec<usize>, Vec<usize>) = negatives.iter().copied().unzip();
+        let x_no = PairedRows::new(&x, pools.x, &x_no)?;
+        let y_no = PairedRows::new(&y, pools.y, &y_no)?;
+        let of_no = (&x_no, &y_no);
+        let votes = votes::votes(&self.bridge, (&x, &x_paired), (&y, &y_paired), of_no, pools)?;
+        let negatives = negatives.into_iter().map(|(a, b)| (a as u32, b as u32)).collect();
         let pairs: Vec<(u32, u32)> =
             pools.pairs.iter().map(|(a, b)| (a as u32, b as u32)).collect();
         let (ensemble, told) = match self.is_ladder() {
@@ -180,8 +187,14 @@ impl BridgedClustering {
                 let y_pool = y_pool.as_deref().unwrap_or(pools.y);
                 let (x_cuts, y_cuts) = cuts.map(|of| (&of.x, &of.y)).unzip();
                 let sides = (
-                    Input { cuts: x_cuts, ..self.input(&self.x, &x, x_pool, &x_paired, "x") },
-                    Input { cuts: y_cuts, ..self.input(&self.y, &y, y_pool, &y_paired, "y") },
+                    Input {
+                        cuts: x_cuts,
+                        ..self.input(&self.x, &x, x_pool, (&x_paired, &x_no), "x")
+                    },
+                    Input {
+                        cuts: y_cuts,
+                        ..self.input(&self.y, &y, y_pool, (&y_paired, &y_no), "y")
+                    },
                 );
                 let (ensemble, told) = Ensemble::learn(self, sides, &pairs, seed, watch)?;
                 (Some(ensemble), told.map(Some))
@@ -202,6 +215,7 @@ impl BridgedClustering {
             x,
             y,
             pairs,
+            negatives,
             votes,
             forward,
             reverse,
@@ -217,11 +231,11 @@ impl BridgedClustering {
         spec: &'a SideSpec,
         side: &'a Side,
         pool: &'a dyn Rows,
-        paired: &'a PairedRows,
+        (paired, no): (&'a PairedRows, &'a PairedRows),
         name: &'static str,
     ) -> Input<'a> {
         let pooled = self.pair_rows == PairRows::Pooled;
-        let (spec, paired) = (&spec.cluster, paired.rows.view());
-        Input { side, spec, pool, paired, pooled, name, cuts: None }
+        let (spec, paired, denied) = (&spec.cluster, paired.rows.view(), no.rows.view());
+        Input { side, spec, pool, paired, denied, pooled, name, cuts: None }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the pairs lie: their rows, selected and scaled once for everything that asks for them.
 
-use crate::bridge::{BridgeRule, PairVote, Votes, depth};
-use crate::cluster::{Memberships, spaced};
+use crate::bridge::{BridgeRule, Negative, PairVote, Votes, depth};
+use crate::cluster::{Memberships, NOISE, spaced};
 use crate::problem::Pools;
 use crate::side::Side;
 use bridged_math::rows::select_in_order;
@@ -38,6 +38,17 @@ impl PairedRows {
         self.labels.iter().enumerate().map(of).collect()
     }
 
+    /// p(·|row) of each row.
+    fn membership_rows(&self, side: &Side, temperature: Option<f64>) -> Vec<f64> {
+        let (clustering, spread) = (&side.clustering, &side.spread);
+        match temperature {
+            Some(temperature) => {
+                spread.memberships(clustering, self.scaled(), &self.labels, temperature)
+            }
+            None => Memberships::hard(self.labels.iter().copied(), &clustering.sizes).weights,
+        }
+    }
+
     /// How the rows belong to the clusters, soft at a temperature.
     fn memberships(
         &self,
@@ -49,7 +60,7 @@ impl PairedRows {
             return Ok(Memberships::hard(self.labels.iter().copied(), &side.clustering.sizes));
         };
         let (clustering, spread) = (&side.clustering, &side.spread);
-        let weights = spread.memberships(clustering, self.scaled(), &self.labels, temperature);
+        let weights = self.membership_rows(side, Some(temperature));
         let sample = pool.select(&spaced(pool.rows()).collect::<Vec<_>>())?;
         let sample = side.scaler.apply(sample.view());
         let clarity = spread.clarity(clustering, sample.view(), temperature);
@@ -62,6 +73,7 @@ pub(super) fn votes(
     rule: &impl BridgeRule,
     (x, x_paired): (&Side, &PairedRows),
     (y, y_paired): (&Side, &PairedRows),
+    of_no: (&PairedRows, &PairedRows),
     pools: Pools<'_>,
 ) -> Result<Votes, RowsError> {
     let temperature = rule.reading().temperature();
@@ -77,7 +89,21 @@ pub(super) fn votes(
         x_depth: x_depths[s],
         y_depth: y_depths[s],
     };
+    let negatives = match temperature {
+        _ if of_no.0.labels.is_empty() => Vec::new(),
+        temperature => {
+            let of_x = of_no.0.membership_rows(x, temperature);
+            let of_y = of_no.1.membership_rows(y, temperature);
+            let inside = |s: &usize| of_no.0.labels[*s] != NOISE && of_no.1.labels[*s] != NOISE;
+            let of = |s: usize| {
+                let row = |all: &[f64], k: usize| all[s * k..(s + 1) * k].to_vec();
+                Negative { x: row(&of_x, x.k()), y: row(&of_y, y.k()) }
+            };
+            (0..of_no.0.labels.len()).filter(inside).map(of).collect()
+        }
+    };
     Ok(Votes {
+        negatives,
         pairs: (0..pools.pairs.len()).map(vote).collect(),
         x_sizes: x.clustering.sizes.clone(),
         y_sizes: y.clustering.sizes.clone(),

@@ -192,11 +192,11 @@ impl BridgedClustering {
     }
 
     /// Links two sides that were clustered by passes. Pairs are places among the rows that are held.
-    pub fn fit_by_passes(
+    pub fn fit_by_passes<'p>(
         &self,
         x: (SideByPasses, HeldRows),
         y: (SideByPasses, HeldRows),
-        pairs: &[(u32, u32)],
+        pairs: impl Into<Pairs<'p>>,
         seed: Seed,
         watch: &dyn Watch,
     ) -> Result<BridgedModel, Error> {
@@ -214,7 +214,7 @@ impl BridgedClustering {
         let keeps = self.keep_rows == KeepRows::Yes;
         let mut model = cancellable(watch, || {
             let (x_rows, y_rows) = (x_held.rows.view(), y_held.rows.view());
-            let pools = Pools { x: &x_rows, y: &y_rows, pairs: Pairs::new(pairs) };
+            let pools = Pools { x: &x_rows, y: &y_rows, pairs: pairs.into() };
             pools.check()?;
             let x = Side::by_passes(x_found, &x_held)?;
             let y = Side::by_passes(y_found, &y_held)?;

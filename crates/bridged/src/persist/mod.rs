@@ -5,6 +5,7 @@
 //! | header key `bridged` | format, checksums, all parameters, names of columns |
 //! | `x.*`, `y.*` | centroids, values, labels, scaler, rule, rows and their ids |
 //! | `pairs`, `votes.*` | the pairs, how deep they sit, and their memberships |
+//! | `negatives`, `votes.negatives.*` | rows that do not belong together, and their memberships; only if there are any |
 //! | `forward.*`, `reverse.*` | links, checks and maps of a direction |
 //! | `ensemble.*` | the members beside these: clusterings, links, regressions |
 //!
@@ -40,7 +41,7 @@ pub(crate) mod reseal;
 mod side;
 mod write;
 
-use crate::bridge::{PairVote, Votes};
+use crate::bridge::{Negative, PairVote, Votes};
 use crate::cluster::Memberships;
 use crate::files::{Kind, Output, Overwrite, Replacement};
 use crate::history::Event;
@@ -82,9 +83,16 @@ struct Header {
     /// What was done to it; none in files of earlier releases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     history: Vec<Event>,
+    /// How many negative answers there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    negatives: usize,
     /// Of every array.
     #[serde(default)]
     checksums: BTreeMap<String, u32>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What holds a number that is not finite, if no array does.
@@ -193,6 +201,7 @@ impl BridgedModel {
             clarity: Some((self.votes.x_members.clarity, self.votes.y_members.clarity)),
             ensemble: self.ensemble.as_ref().map(|e| ensemble::write(e, &mut writer)),
             history: self.history.clone(),
+            negatives: self.negatives.len(),
             checksums: BTreeMap::new(),
         };
         let pairs: Vec<u32> = self.pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
@@ -204,6 +213,18 @@ impl BridgedModel {
             [("votes.x_members", &self.votes.x_members), ("votes.y_members", &self.votes.y_members)]
         {
             writer.f64s(name, &[self.pairs.len(), members.k], &members.weights);
+        }
+        if !self.negatives.is_empty() {
+            let rows: Vec<u32> = self.negatives.iter().flat_map(|&(x, y)| [x, y]).collect();
+            writer.u32s("negatives", &[self.negatives.len(), 2], &rows);
+            let said = &self.votes.negatives;
+            for (name, k, of_x) in
+                [("votes.negatives.x", self.x.k(), true), ("votes.negatives.y", self.y.k(), false)]
+            {
+                let rows = said.iter().flat_map(|n| if of_x { &n.x } else { &n.y });
+                let weights: Vec<f64> = rows.copied().collect();
+                writer.f64s(name, &[said.len(), k], &weights);
+            }
         }
         header.checksums = writer.checksums();
         Ok((writer, serde_json::to_string(&header).expect("a header is plain data")))
@@ -289,7 +310,11 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
     let reader = Reader::new(bytes, checksums);
     let x = side::read(header.x, "x", &reader)?;
     let y = side::read(header.y, "y", &reader)?;
-    let (pairs, votes) = read_votes(&reader, &x, &y, header.clarity)?;
+    let (pairs, mut votes) = read_votes(&reader, &x, &y, header.clarity)?;
+    let negatives = match header.negatives {
+        0 => Vec::new(),
+        count => read_negatives(&reader, (&x, &y), count, &mut votes)?,
+    };
     let uncovered = header.spec.uncovered;
     let forward = regressor::read(header.forward, "forward", &reader, (&x, &y), uncovered)?;
     let reverse = regressor::read(header.reverse, "reverse", &reader, (&y, &x), uncovered)?;
@@ -301,6 +326,7 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
         x,
         y,
         pairs,
+        negatives,
         votes,
         forward,
         reverse,
@@ -308,6 +334,26 @@ fn parse(bytes: ModelBytes) -> Result<BridgedModel, Problem> {
         rankers: [Cached::default(), Cached::default()],
         history: header.history,
     })
+}
+
+fn read_negatives(
+    reader: &Reader,
+    (x, y): (&Side, &Side),
+    count: usize,
+    votes: &mut Votes,
+) -> Result<Vec<(u32, u32)>, String> {
+    let rows = reader.u32s("negatives", &[Some(count), Some(2)])?;
+    let outside =
+        rows.chunks_exact(2).find(|row| row[0] as usize >= x.len() || row[1] as usize >= y.len());
+    if outside.is_some() {
+        return Err("a negative answer names a row that its pool does not have".to_string());
+    }
+    let (kx, ky) = (x.k(), y.k());
+    let of_x = reader.f64s("votes.negatives.x", &[None, Some(kx)])?;
+    let of_y = reader.f64s("votes.negatives.y", &[Some(of_x.len() / kx.max(1)), Some(ky)])?;
+    let said = of_x.chunks_exact(kx.max(1)).zip(of_y.chunks_exact(ky.max(1)));
+    votes.negatives = said.map(|(x, y)| Negative { x: x.to_vec(), y: y.to_vec() }).collect();
+    Ok(rows.chunks_exact(2).map(|row| (row[0], row[1])).collect())
 }
 
 fn read_votes(

@@ -51,6 +51,8 @@ pub struct PairChange {
     pub known: usize,
     /// Pairs that went with their rows.
     pub forgotten: usize,
+    /// How many pairs of rows there are of which somebody said that they do not belong together.
+    pub denied: usize,
 }
 
 /// The link of a cluster before and after.

@@ -12,11 +12,13 @@
 //! | file | idea |
 //! |---|---|
 //! | `pool.rs` | a pool after rows came and went: names, numbers, no id twice |
+//! | `answers.rs` | pairs, and rows that do not belong together: old ones, new ones, none that contradict |
 //! | `centres.rs` | where its clusters are then |
 //! | `files.rs` | of a pool whose rows stay in their files |
 //! | `regions.rs` | new rows that lie together far from every cluster |
 //! | `changes.rs` | what has changed, for a person |
 
+mod answers;
 mod centres;
 mod changes;
 mod files;
@@ -32,10 +34,10 @@ use crate::history::{Action, Event, FileRead, PoolThen};
 use crate::model::BridgedModel;
 use crate::problem::{Pairs, Pools};
 use crate::settings::{BadParameter, PairRows};
+use answers::Answers;
 use bridged_math::Watch;
 use bridged_math::cancel::cancellable;
 use centres::How;
-use std::collections::HashSet;
 
 /// What a model learns anew.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +48,8 @@ pub struct Update {
     pub y: NewPool,
     /// New pairs, by the numbers of their rows in these pools. Pairs that are known count once.
     pub pairs: Vec<(u32, u32)>,
+    /// New answers that rows do not belong together, by the same numbers.
+    pub negatives: Vec<(u32, u32)>,
     /// How much less all that was learned before counts, 0 to 1: 0 counts old rows like new ones.
     pub forgetting: f64,
     /// Whether regions of new rows that no cluster explains become clusters.
@@ -78,7 +82,14 @@ impl Updated {
 impl BridgedModel {
     /// An update to these pools, which [`Side::changed`](crate::Side::changed) makes.
     pub fn begin_update(&self, x: NewPool, y: NewPool) -> Update {
-        Update { x, y, pairs: Vec::new(), forgetting: 0.0, new_clusters: false }
+        Update {
+            x,
+            y,
+            pairs: Vec::new(),
+            negatives: Vec::new(),
+            forgetting: 0.0,
+            new_clusters: false,
+        }
     }
 
     /// The model with these rows and pairs. Without anything new it is the same.
@@ -94,40 +105,29 @@ impl BridgedModel {
     }
 
     fn updated(&self, update: Update, watch: &dyn Watch) -> Result<Updated, Error> {
-        let Update { x, y, pairs, forgetting, new_clusters } = update;
-        let known = self.pairs.iter().filter_map(|&(a, b)| {
-            Some((x.number_of(a as usize)? as u32, y.number_of(b as usize)? as u32))
-        });
-        let mut all: Vec<(u32, u32)> = known.collect();
-        let mut change = PairChange { before: self.pairs.len(), ..PairChange::default() };
-        change.forgotten = change.before - all.len();
-        let mut seen: HashSet<(u32, u32)> = all.iter().copied().collect();
-        for pair in pairs {
-            match seen.insert(pair) {
-                true => all.push(pair),
-                false => change.known += 1,
-            }
-        }
-        change.after = all.len();
-        change.added = change.after + change.forgotten - change.before;
+        let Update { x, y, pairs, negatives, forgetting, new_clusters } = update;
+        let answers = Answers::of(self, (&x, &y)).with((&pairs, &negatives), (&x, &y))?;
+        let Answers { yes: mut all, no: mut denied, change } = answers;
         let rows_stay = x.is_unchanged() && y.is_unchanged();
-        if rows_stay && change.added == 0 {
+        if rows_stay && change.added == 0 && denied.len() == self.negatives.len() {
             let changes = Changes::between(self, self, change, [(&x, &[]), (&y, &[])]);
             return Ok(Updated { model: self.clone(), changes });
         }
         // Of pools in files, the model goes on with some of their rows.
-        let (x, x_chosen) = x.thinned(&self.x, all.iter().map(|p| p.0 as usize));
-        let (y, y_chosen) = y.thinned(&self.y, all.iter().map(|p| p.1 as usize));
+        let named = || all.iter().chain(&denied);
+        let (x, x_chosen) = x.thinned(&self.x, named().map(|p| p.0 as usize));
+        let (y, y_chosen) = y.thinned(&self.y, named().map(|p| p.1 as usize));
         let renumbered = |row: u32, chosen: &Option<Vec<usize>>| match chosen {
             Some(chosen) => chosen.binary_search(&(row as usize)).map_or(row, |at| at as u32),
             None => row,
         };
-        for (a, b) in &mut all {
+        for (a, b) in all.iter_mut().chain(&mut denied) {
             (*a, *b) = (renumbered(*a, &x_chosen), renumbered(*b, &y_chosen));
         }
         let (x_rows, y_rows) = (x.rows(&self.x)?, y.rows(&self.y)?);
         let (of_x, of_y) = (x_rows.view(), y_rows.view());
-        let pools = Pools { x: &of_x, y: &of_y, pairs: Pairs::new(&all) };
+        let pairs = Pairs::new(&all).with_negatives(&denied);
+        let pools = Pools { x: &of_x, y: &of_y, pairs };
         pools.check()?;
         let mut settings = self.settings.clone();
         let how = How { forgetting, new_clusters, seed: self.seed, watch };

@@ -13,6 +13,8 @@ mod novelty;
 mod persist;
 mod posterior;
 mod stored;
+#[cfg(feature = "persist")]
+mod suggest;
 mod support;
 mod theory;
 mod update;

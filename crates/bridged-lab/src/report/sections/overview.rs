@@ -18,6 +18,8 @@ pub fn section(data: &ReportData) -> Option<Section> {
         let mut drawn = vec![match p.pairing {
             Pairing::Stratified => "pairs in every group",
             Pairing::Iid => "pairs at random",
+            Pairing::Suggested => "pairs where the model asks",
+            Pairing::Chance => "pairs asked for at random",
         }];
         drawn.extend((p.sizes == Sizes::Zipf).then_some("Zipf sizes"));
         let methods = crate::report::data::methods(set.main.runs.iter());

@@ -1,7 +1,8 @@
 //! The pairs as factors of the likelihood, in an order of their own.
 //!
 //! A pair that is noise on either side has no say. Pairs are sorted by what they say, so that the
-//! result does not depend on the order in which they were given.
+//! result does not depend on the order in which they were given. Rows that do not belong together follow them: each is
+//! the factor of a pair whose output lies everywhere but there ([`Negative`](crate::bridge::Negative)).
 
 use crate::bridge::Votes;
 use crate::cluster::NOISE;
@@ -19,11 +20,11 @@ pub(super) struct Evidence {
     /// The numbers of clusters on both sides.
     pub kx: usize,
     pub ky: usize,
-    /// Pairs that have a say.
+    /// Pairs that have a say, and negative answers.
     pub pairs: usize,
     /// p(i|x_s), (pairs, kx).
     pub x: Vec<f64>,
-    /// p(j|y_s) / ρ_j, (pairs, ky).
+    /// p(j|y_s) / ρ_j, and (1 − p(j|y_s)) / (1 − ρ(y_s)) of negative answers, (pairs, ky).
     pub y: Vec<f64>,
     /// The input clusters that each pair belongs to more than slightly.
     pub near: Vec<Vec<usize>>,
@@ -60,26 +61,30 @@ impl Evidence {
         let mut place = vec![None; votes.pairs.len()];
         order.iter().enumerate().for_each(|(at, &s)| place[s] = Some(at));
         let held_out = held_out.iter().map(|&s| HeldOut { place: place[s], x: mx.row(s).to_vec() });
+        let mut x: Vec<f64> = order.iter().flat_map(|&s| mx.row(s)).copied().collect();
+        let mut y: Vec<f64> =
+            order.iter().flat_map(|&s| my.row(s).iter().zip(&share).map(|(p, r)| p / r)).collect();
+        for (of_x, of_y) in negatives(votes, &share) {
+            x.extend(of_x);
+            y.extend(of_y);
+        }
         Self {
             kx,
             ky,
-            pairs: order.len(),
-            x: order.iter().flat_map(|&s| mx.row(s)).copied().collect(),
-            y: order
-                .iter()
-                .flat_map(|&s| my.row(s).iter().zip(&share).map(|(p, r)| p / r))
+            pairs: x.len() / kx.max(1),
+            near: x
+                .chunks_exact(kx.max(1))
+                .map(|row| (0..kx).filter(|&i| row[i] >= SLIGHT).collect())
                 .collect(),
-            near: order
-                .iter()
-                .map(|&s| (0..kx).filter(|&i| mx.row(s)[i] >= SLIGHT).collect())
-                .collect(),
+            x,
+            y,
             held_out: held_out.collect(),
             seats: kx.div_ceil(ky),
             share,
         }
     }
 
-    /// Whether no pair has a say.
+    /// Whether nobody has a say.
     pub fn is_empty(&self) -> bool {
         self.pairs == 0
     }
@@ -134,4 +139,15 @@ impl Evidence {
             *m = self.near[s].iter().map(|&i| self.agreement(s, i, map[i])).sum();
         }
     }
+}
+
+/// The memberships of x and the agreements of y of every negative answer that says something, sorted by them.
+fn negatives<'v>(votes: &'v Votes, share: &[f64]) -> Vec<(&'v [f64], Vec<f64>)> {
+    let said = votes.negatives.iter().filter_map(|n| Some((n.x.as_slice(), n.agreements(share)?)));
+    let mut said: Vec<(&[f64], Vec<f64>)> = said.collect();
+    said.sort_by(|a, b| {
+        let pairs = a.0.iter().chain(&a.1).zip(b.0.iter().chain(&b.1));
+        pairs.map(|(u, v)| v.total_cmp(u)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    said
 }

@@ -166,6 +166,7 @@ fn link_of(row: &[super::VoteCount], shares: &[f64]) -> Link {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Negative;
     use super::super::votes::tests::votes;
     use super::*;
 
@@ -233,6 +234,116 @@ mod tests {
                 assert!((held[t.cluster as usize] - t.weight).abs() < 1e-9, "{held:?} {targets:?}");
             }
         }
+    }
+
+    /// P(j|i) and E[q] by all one-to-one maps of three clusters to three, with the probability of each answer as it is.
+    fn by_hand(v: &Votes) -> (Vec<f64>, f64) {
+        let total: f64 = v.y_sizes.iter().map(|&n| f64::from(n)).sum();
+        let share: Vec<f64> = v.y_sizes.iter().map(|&n| f64::from(n) / total).collect();
+        let prior = Reliability::new(v.x_members.clarity * v.y_members.clarity, 4.0);
+        let (mut links, mut reliable, mut all) = (vec![0.0; 9], 0.0, 0.0);
+        let maps = (0..27).map(|c| [c / 9, c / 3 % 3, c % 3]);
+        for map in maps.filter(|m| m[0] != m[1] && m[1] != m[2] && m[0] != m[2]) {
+            for (q, p) in prior.values.iter().zip(&prior.weights) {
+                let lies = |x: &[f64], y: &[f64]| {
+                    let chance: f64 = y.iter().zip(&share).map(|(y, r)| y * r).sum();
+                    let linked: f64 = (0..3).map(|i| x[i] * y[map[i]]).sum();
+                    (chance, (1.0 - q) * chance + q * linked)
+                };
+                let mut weight = *p;
+                for s in 0..v.pairs.len() {
+                    let (x, y) = (v.x_members.row(s), v.y_members.row(s));
+                    let m: f64 = (0..3).map(|i| x[i] * y[map[i]] / share[map[i]]).sum();
+                    weight *= 1.0 - q + q * m;
+                }
+                for no in &v.negatives {
+                    weight *= 1.0 - lies(&no.x, &no.y).1;
+                }
+                all += weight;
+                reliable += weight * q;
+                (0..3).for_each(|i| links[i * 3 + map[i]] += weight * q);
+            }
+        }
+        let rest = 1.0 - reliable / all;
+        let links = links.iter().enumerate().map(|(at, l)| l / all + rest * share[at % 3]);
+        (links.collect(), reliable / all)
+    }
+
+    fn no(x: [f64; 3], y: [f64; 3]) -> Negative {
+        Negative { x: x.to_vec(), y: y.to_vec() }
+    }
+
+    #[test]
+    fn links_with_negative_answers_are_the_sum_over_all_maps() {
+        let mut v = votes(3, 3, &[(0, 1), (1, 0)]);
+        v.y_sizes = vec![5, 10, 15];
+        v.x_members.weights = vec![0.8, 0.1, 0.1, 0.2, 0.7, 0.1];
+        v.y_members.weights = vec![0.1, 0.9, 0.0, 0.6, 0.2, 0.2];
+        (v.x_members.clarity, v.y_members.clarity) = (0.8, 0.7);
+        let answers = [
+            vec![],
+            vec![no([0.0, 0.1, 0.9], [0.7, 0.1, 0.2])],
+            vec![no([0.9, 0.1, 0.0], [0.0, 1.0, 0.0]), no([0.2, 0.3, 0.5], [0.3, 0.3, 0.4])],
+        ];
+        for negatives in answers {
+            v.negatives = negatives;
+            let (links, q) = by_hand(&v);
+            let bridge = Posterior::default().link(&v).unwrap();
+            assert!((bridge.reliability.unwrap() - q).abs() < 1e-6);
+            for (i, link) in bridge.links.iter().enumerate() {
+                for t in &link.targets {
+                    let exact = links[i * 3 + t.cluster as usize];
+                    assert!((t.weight - exact).abs() < 1e-6, "{i} {t:?} {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_no_moves_the_link_away_and_the_order_of_answers_does_not_matter() {
+        let mut v = votes(3, 3, &[(0, 0)]);
+        let weight = |v: &Votes, i: usize, j: u32| {
+            let links = Posterior::default().link(v).unwrap().links;
+            links[i].targets.iter().find(|t| t.cluster == j).map_or(0.0, |t| t.weight)
+        };
+        let (to_1, to_2) = (weight(&v, 1, 1), weight(&v, 1, 2));
+        assert!((to_1 - to_2).abs() < 1e-9);
+        v.negatives = vec![no([0.0, 1.0, 0.0], [0.0, 1.0, 0.0])];
+        assert!(weight(&v, 1, 1) < to_1 - 0.05 && weight(&v, 1, 2) > to_2 + 0.05);
+        assert!(weight(&v, 2, 1) > to_1, "what the second does not take is left to the third");
+        v.negatives.push(no([0.5, 0.5, 0.0], [0.2, 0.2, 0.6]));
+        let mut turned = v.clone();
+        turned.negatives.reverse();
+        let link = |v: &Votes| Posterior::default().link(v).unwrap();
+        assert_eq!(link(&v), link(&turned));
+    }
+
+    #[test]
+    fn a_no_against_what_pairs_say_lowers_the_reliability() {
+        let mut v = votes(3, 3, &[(0, 0), (1, 1), (2, 2)]);
+        let q = |v: &Votes| Posterior::default().link(v).unwrap().reliability.unwrap();
+        let before = q(&v);
+        v.negatives = vec![no([1.0, 0.0, 0.0], [1.0, 0.0, 0.0])];
+        assert!(q(&v) < before - 0.05, "{} {before}", q(&v));
+        v.negatives = vec![no([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])];
+        assert!(q(&v) > before);
+    }
+
+    #[test]
+    fn many_clusters_are_told_apart_by_negative_answers_too() {
+        // Too many maps to sum over; cluster 7 may belong to 7, 8 or 9, and not to 8 or 9.
+        let pairs: Vec<(u32, u32)> =
+            (0..12).filter(|i| !(7..10).contains(i)).map(|i| (i, i)).collect();
+        let pairs = [pairs.clone(), pairs].concat();
+        let mut v = votes(12, 12, &pairs);
+        let at = |k: usize| (0..12).map(|i| f64::from(u8::from(i == k))).collect::<Vec<f64>>();
+        let weight = |v: &Votes| {
+            let link = &Posterior::default().link(v).unwrap().links[7];
+            link.targets.iter().find(|t| t.cluster == 7).map_or(0.0, |t| t.weight)
+        };
+        let before = weight(&v);
+        v.negatives = [8, 9].map(|j| Negative { x: at(7), y: at(j) }).to_vec();
+        assert!(before < 0.5 && weight(&v) > before + 0.2, "{before} {}", weight(&v));
     }
 
     #[test]
