@@ -262,6 +262,6 @@ mod tests {
         {
             assert_eq!(of(bad), 401, "{bad}");
         }
-        assert_eq!(admit(&doors, &[host.clone()]), 401);
+        assert_eq!(admit(&doors, std::slice::from_ref(&host)), 401);
     }
 }

@@ -369,7 +369,7 @@ fn a_request_that_cannot_be_answered_is_told_why_and_harms_nobody() {
     let expected = served.post(predict, &json!({"row": rows[0]})).ok();
     let wide = json!({"row": [1, 2, 3]}).to_string();
     let huge = json!({"row": vec![1e39; rows[0].len()]}).to_string();
-    let nan = good.replacen(|c: char| c == '[', "[NaN, ", 1);
+    let nan = good.replacen('[', "[NaN, ", 1);
     let arrow = folder.read("unseen-pictures.arrow");
     let flipped: Vec<u8> =
         arrow.iter().enumerate().map(|(i, b)| if i % 97 == 50 { !b } else { *b }).collect();

@@ -96,7 +96,7 @@ impl<'a> Oriented<'a> {
                 (r.kernel, r.coefficients.data().iter().map(of).collect())
             })
             .collect();
-        let paired = (!regressions.is_empty()).then(|| from.1.seen(from.0, &from_cuts));
+        let paired = (!regressions.is_empty()).then(|| from.1.seen(from.0, from_cuts));
         // K_clusters · a = members · (membersᵀ of the pairs · a): the pairs need not be looked at again.
         let regressions: Vec<(Kernel, Vec<f64>)> = (regressions.into_iter())
             .map(|(kernel, a)| match (kernel, &paired) {
