@@ -7,7 +7,7 @@
 
 mod agglomerative;
 mod assign;
-mod balanced;
+pub(crate) mod balanced;
 mod bounds;
 mod clustering;
 mod dbscan;

@@ -73,12 +73,12 @@ pub(super) fn is_large(rows: usize, cols: usize, k: usize) -> bool {
 
 /// How many costs are held at once. More rows bring more that are in doubt, and take more memory themselves; many
 /// clusters have some rows each. What memory is free must not matter: it would matter to the last bits of the result.
-fn room(rows: usize, k: usize) -> usize {
+pub(crate) fn room(rows: usize, k: usize) -> usize {
     rows.saturating_mul(4).max(k.saturating_mul(64 * k)).clamp(ROOM.0, ROOM.1)
 }
 
 /// Rows of the sample that a run starts on.
-fn sample_len(rows: usize, k: usize) -> usize {
+pub(crate) fn sample_len(rows: usize, k: usize) -> usize {
     let wanted = 16_384.max(64 * k);
     if 2 * wanted >= rows { rows } else { wanted }
 }
