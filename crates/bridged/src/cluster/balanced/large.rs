@@ -73,7 +73,7 @@ pub(super) fn is_large(rows: usize, cols: usize, k: usize) -> bool {
 
 /// How many costs are held at once. More rows bring more that are in doubt, and take more memory themselves; many
 /// clusters have some rows each. What memory is free must not matter: it would matter to the last bits of the result.
-pub(crate) fn room(rows: usize, k: usize) -> usize {
+fn room(rows: usize, k: usize) -> usize {
     rows.saturating_mul(4).max(k.saturating_mul(64 * k)).clamp(ROOM.0, ROOM.1)
 }
 
