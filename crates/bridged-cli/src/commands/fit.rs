@@ -3,7 +3,7 @@
 use crate::bridge_view::{self, Show};
 use crate::checkpoints::{CheckpointFlags, optimality};
 use crate::outputs;
-use crate::passes::{self, PassFlags};
+use crate::passes::{self, PassFlags, ScratchFlags};
 use crate::peak::{self, Then};
 use crate::pools::{self, Columns, Named, Pairs, Unknown};
 use crate::printer::{self, count, plural};
@@ -73,6 +73,8 @@ pub struct Args {
     #[command(flatten)]
     passes: PassFlags,
     #[command(flatten)]
+    scratch: ScratchFlags,
+    #[command(flatten)]
     checkpoint: CheckpointFlags,
 
     /// Print the result as JSON
@@ -109,7 +111,10 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         ),
         false => None,
     };
-    let stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
+    let mut stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
+    if let Some((x, y)) = &mut stored {
+        args.scratch.apply(&mut [x, y])?;
+    }
     let save = |model: &BridgedModel| {
         stages.time(WRITE, || match args.force {
             true => model.save_over(&args.output),
