@@ -10,10 +10,11 @@ use crate::host::Host;
 use crate::model::Model;
 use crate::params::read;
 use crate::pool;
-use bridged::cluster::{BalancedKMeans, Init, Metric};
+use bridged::cluster::{BalancedKMeans, Gaussian, GaussianMixture, Init, Metric};
 use bridged::passes::{
     self, Balanced, BalancedByPasses, BalancedState, ByPasses, HeldRows, KMeansByPasses,
-    KMeansState, Kernel, Labelling, Partial, Partitions, Pass, PassError, SideState, Start, View,
+    KMeansState, Kernel, Labelling, MixtureByPasses, MixtureFound, MixtureState, Partial,
+    Partitions, Pass, PassError, SideState, Start, View,
 };
 use bridged::scale::Scaler;
 use bridged::settings::SideSpec;
@@ -363,6 +364,82 @@ pub fn balanced_by_passes<'py>(
     Ok((report(&clusters, Some(relative_gap)), array(py, clusters.centroids), labels))
 }
 
+/// A Gaussian mixture of the rows of all partitions, by parameters as the core has them; the seed is apart.
+#[pyfunction]
+pub fn mixture_by_passes(
+    py: Python<'_>,
+    spec: &str,
+    seed: u64,
+    look: &Look,
+    resume: Option<&str>,
+    run: &Bound<'_, PyAny>,
+    save: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, Components)> {
+    let spec: GaussianMixture = read(spec)?;
+    let resume = resume.map(state::<MixtureState>).transpose()?;
+    let spec = MixtureByPasses { spec, seed: Seed(seed) };
+    let found = drive(py, run, save, |rows| {
+        spec.fit(rows, &look.look, resume, &mut |state| rows.save(state))
+    })?;
+    let MixtureFound { mixture, sizes, log_likelihood, iterations, converged } = found;
+    let report = json!({
+        "sizes": sizes,
+        "log_likelihood": log_likelihood,
+        "iterations": iterations,
+        "converged": converged,
+    });
+    Ok((report.to_string(), Components { mixture }))
+}
+
+/// The components of a mixture with diagonal or spherical covariances.
+#[pyclass(frozen, module = "bridged._native")]
+pub struct Components {
+    mixture: Gaussian,
+}
+
+#[pymethods]
+impl Components {
+    /// From log π (k), μ (k, d) and inverse deviations, (k, 1) or (k, d).
+    #[new]
+    fn new(log_weights: Vec<f64>, means: Rows<'_>, precisions: Rows<'_>) -> PyResult<Self> {
+        let (means, precisions) = (view(&means)?.to_matrix(), view(&precisions)?.to_matrix());
+        let k = log_weights.len();
+        let fits = means.rows() == k
+            && precisions.rows() == k
+            && [1, means.cols()].contains(&precisions.cols());
+        match fits && k > 0 {
+            true => Ok(Self { mixture: Gaussian { log_weights, means, precisions } }),
+            false => Err(PyValueError::new_err("a mixture needs one row for each component")),
+        }
+    }
+
+    /// Log π, μ and inverse deviations.
+    fn parts<'py>(&self, py: Python<'py>) -> Parts<'py> {
+        let Gaussian { log_weights, means, precisions } = &self.mixture;
+        (log_weights.clone(), array(py, means.clone()), array(py, precisions.clone()))
+    }
+
+    /// P(component | row), (n, k).
+    fn posteriors<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (rows, need) = (view(&rows)?, self.mixture.means.cols());
+        if rows.cols() != need {
+            let got = rows.cols();
+            return Err(PyValueError::new_err(format!(
+                "rows have {got} columns, but {need} are needed"
+            )));
+        }
+        let pool = pool::of(Some(1))?;
+        Ok(array(py, py.detach(|| pool.install(|| self.mixture.posteriors(rows)))))
+    }
+}
+
+/// What a mixture is made of.
+type Parts<'py> = (Vec<f64>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<f32>>);
+
 /// The clusters of the rows that a balanced fit was given.
 #[pyclass(frozen, module = "bridged._native")]
 pub struct BalancedLabels {
@@ -489,11 +566,13 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(nearest_centre, m)?)?;
     m.add_function(wrap_pyfunction!(kmeans_by_passes, m)?)?;
     m.add_function(wrap_pyfunction!(balanced_by_passes, m)?)?;
+    m.add_function(wrap_pyfunction!(mixture_by_passes, m)?)?;
     m.add_function(wrap_pyfunction!(counted, m)?)?;
     m.add_function(wrap_pyfunction!(bridge_by_passes, m)?)?;
     m.add_class::<PassKernel>()?;
     m.add_class::<Look>()?;
     m.add_class::<BalancedLabels>()?;
+    m.add_class::<Components>()?;
     m.add_class::<Held>()?;
     m.add_class::<SideByPasses>()
 }

@@ -22,6 +22,8 @@ from bridged.spark import (
     BalancedKMeansModel,
     BridgedClustering,
     BridgedClusteringModel,
+    GaussianMixture,
+    GaussianMixtureModel,
     KMeans,
     KMeansModel,
 )
@@ -273,3 +275,38 @@ def test_a_balanced_fit_that_was_stopped_goes_on_to_the_same_centers(frame, tmp_
     again = spec.fit(frame)
     assert np.array_equal(again.clusterCenters(), whole.clusterCenters())
     assert not list((tmp_path / "states").iterdir())
+
+
+def test_a_bridge_of_balanced_sides_has_their_sizes(pools, task):
+    for scale in ("none", "standardize"):
+        model = BridgedClustering(k=4, seed=0, settings={"cluster": "balanced", "scale": scale}).fit(*pools)
+        sizes = [len(task.X) // 4, -(-len(task.X) // 4)]
+        assert set(model.inspect()["x"]["sizes"]) <= set(sizes)
+        one = bridged.BridgedClustering(4, cluster="balanced", scale=scale).fit(task.X, task.Y, task.pairs)
+        assert np.allclose(model.to_local().predict(task.X), one.predict(task.X), atol=0.5)
+
+
+def test_a_mixture_is_as_likely_as_that_on_one_machine(spark, frame, rows, tmp_path):
+    for shape in ("diagonal", "spherical"):
+        model = GaussianMixture(k=5, covarianceType=shape, tol=1e-6, seed=1).fit(frame)
+        assert model.summary.converged and sum(model.summary.clusterSizes) == len(rows)
+        assert sum(model.weights) == pytest.approx(1)
+        assert model.variances.shape == ((5, 4) if shape == "diagonal" else (5, 1))
+        apart = (rows[:, None] - model.means[None]) ** 2 / model.variances[None]
+        logs = -0.5 * (apart + np.log(2 * np.pi * model.variances[None])).sum(axis=2)
+        if shape == "spherical":
+            logs = -0.5 * (apart.sum(axis=2) + 4 * np.log(2 * np.pi * model.variances[:, 0]))
+        logs += np.log(model.weights)
+        top = logs.max(axis=1, keepdims=True)
+        likelihood = (top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))).mean()
+        assert model.summary.logLikelihood == pytest.approx(likelihood, abs=1e-4)
+        lines = sorted(model.transform(frame).collect(), key=lambda line: int(line.id))
+        assert [line.prediction for line in lines] == logs.argmax(axis=1).tolist()
+        assert np.allclose([sum(line.probability) for line in lines], 1, atol=1e-5)
+        assert np.bincount([line.prediction for line in lines], minlength=5).tolist() == model.summary.clusterSizes
+        assert model.predict(rows[3]) == lines[3].prediction
+    model.save(str(tmp_path / "model"))
+    again = GaussianMixtureModel.load(str(tmp_path / "model"))
+    assert np.array_equal(again.means, model.means) and again.summary == model.summary and again.getK() == 5
+    with pytest.raises(ValueError, match="must be \"diagonal\" or \"spherical\""):
+        GaussianMixture(covarianceType="full").fit(frame)

@@ -184,12 +184,43 @@ const NAME: &str = "gmm";
 /// The data with what every iteration needs to know of it.
 struct Data<'a> {
     rows: &'a dyn Rows,
-    n: usize,
-    d: usize,
-    shift: Vec<f64>,   // the mean row
-    overall: Vec<f64>, // (d), the variance of each column
-    floor: f64,        // added to every variance
-    width: usize,      // of the sums: d, or 2 d with squares
+    about: About,
+}
+
+/// What iterations need to know of all rows.
+pub(crate) struct About {
+    pub n: usize,
+    pub d: usize,
+    /// The mean row.
+    pub shift: Vec<f64>,
+    /// The variance of each column, (d).
+    overall: Vec<f64>,
+    /// Added to every variance.
+    floor: f64,
+    /// Of the sums: d, or 2 d with squares.
+    pub width: usize,
+}
+
+impl About {
+    /// Of so many rows, from the variance of each column around `shift`.
+    pub fn new(mixture: &GaussianMixture, n: usize, shift: Vec<f64>, overall: Vec<f64>) -> Self {
+        let d = shift.len();
+        let mean = overall.iter().sum::<f64>() / d as f64;
+        // Constant data has no unit of its own.
+        let floor = mixture.variance_floor * if mean > 0.0 { mean } else { 1.0 };
+        let width = if mixture.covariance == Covariance::Full { d } else { 2 * d };
+        Self { n, d, shift, overall, floor, width }
+    }
+
+    /// Whether so many products per pass are worth the rounding of single precision.
+    pub fn is_large(&self, k: usize) -> bool {
+        self.n * self.d * k >= LARGE
+    }
+
+    /// A mixture in single precision, where its moments are good enough.
+    pub fn rough(&self, densities: &Densities) -> Option<MixtureF32> {
+        MixtureF32::new(densities).filter(|mixture| mixture.has_good_moments(&self.overall))
+    }
 }
 
 impl<'a> Data<'a> {
@@ -203,24 +234,28 @@ impl<'a> Data<'a> {
         };
         let mean = |c: usize| all.sums[c] / n as f64;
         let overall: Vec<f64> = (0..d).map(|c| (mean(d + c) - mean(c).powi(2)).max(0.0)).collect();
-        let mean = overall.iter().sum::<f64>() / d as f64;
-        // Constant data has no unit of its own.
-        let floor = mixture.variance_floor * if mean > 0.0 { mean } else { 1.0 };
-        let width = if mixture.covariance == Covariance::Full { d } else { 2 * d };
-        Ok(Self { rows, n, d, shift, overall, floor, width })
+        Ok(Self { rows, about: About::new(mixture, n, shift, overall) })
     }
 
     fn of_labels(&self, labels: &[u32], k: usize) -> Result<Moments, RowsError> {
         match self.rows.in_memory() {
-            Some(x) => Ok(Moments::of_labels(x, labels, k, &self.shift, self.width)),
-            None => Moments::of_labelled_rows(self.rows, |i| labels[i], k, &self.shift, self.width),
+            Some(x) => Ok(Moments::of_labels(x, labels, k, &self.about.shift, self.about.width)),
+            None => Moments::of_labelled_rows(
+                self.rows,
+                |i| labels[i],
+                k,
+                &self.about.shift,
+                self.about.width,
+            ),
         }
     }
 
     fn of_mixture(&self, mixture: &MixtureF32, k: usize) -> Result<Moments, RowsError> {
         match self.rows.in_memory() {
             Some(x) => Ok(mixture.moments(x)),
-            None => Moments::by_passes(self.rows, TILE, (k, self.width), &|t| mixture.of_tile(t)),
+            None => {
+                Moments::by_passes(self.rows, TILE, (k, self.about.width), &|t| mixture.of_tile(t))
+            }
         }
     }
 
@@ -230,13 +265,18 @@ impl<'a> Data<'a> {
         k: usize,
         keep: Option<&mut [f64]>,
     ) -> Result<Moments, RowsError> {
-        let width = self.width;
+        let width = self.about.width;
         match self.rows.in_memory() {
             Some(x) => Ok(Moments::of_densities(x, densities, k, width, keep)),
             None => Moments::by_passes(self.rows, densities.tile_rows(), (k, width), &|tile| {
                 Moments::of_tile(tile, densities, k, width)
             }),
         }
+    }
+
+    /// What full covariances need beside moments: the rows, and the responsibilities.
+    fn full<'b>(&'b self, kept: &'b [f64]) -> Option<(MatrixRef<'b>, &'b [f64])> {
+        Some((self.rows.in_memory()?, kept))
     }
 
     /// The `most` rows of least likelihood, the least likely first; of equals the first.
@@ -264,22 +304,42 @@ impl<'a> Data<'a> {
 }
 
 /// π, μ and the inverse Cholesky factors of Σ, as in [`Gaussian`] but in `f64`.
-#[derive(Clone, Serialize, Deserialize)]
-struct Parameters {
-    log_weights: Vec<f64>,
-    means: Vec<f64>,
-    precisions: Vec<f64>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Parameters {
+    pub log_weights: Vec<f64>,
+    pub means: Vec<f64>,
+    pub precisions: Vec<f64>,
 }
 
 /// A run of expectation–maximisation, under way or ended.
-#[derive(Clone, Serialize, Deserialize)]
-struct EmRun {
-    parameters: Parameters,
-    log_likelihood: f64,
-    iterations: u32,
-    converged: bool,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EmRun {
+    pub parameters: Parameters,
+    pub log_likelihood: f64,
+    pub iterations: u32,
+    pub converged: bool,
     /// Whether single precision is still good enough.
-    rough: bool,
+    pub rough: bool,
+}
+
+impl EmRun {
+    /// Before the first iteration.
+    pub fn new(parameters: Parameters, rough: bool) -> Self {
+        let (log_likelihood, iterations, converged) = (f64::NEG_INFINITY, 0, false);
+        Self { parameters, log_likelihood, iterations, converged, rough }
+    }
+
+    /// Hears the mean log-likelihood of a row at the parameters of an iteration, and how it was found.
+    pub fn hear(&mut self, log_likelihood: f64, tol: f64, about: &About, was_rough: bool) {
+        // A log density is about as large as there are columns, and rounded by itself.
+        let rounding = 8.0 * f64::from(f32::EPSILON) * about.d as f64;
+        let least_gain = LEAST_ROUGH_GAIN.max(rounding / (about.n as f64).sqrt());
+        let gain = (log_likelihood - self.log_likelihood).abs();
+        self.iterations += 1;
+        self.converged = gain < tol && (!was_rough || tol >= least_gain);
+        self.rough &= gain >= least_gain;
+        self.log_likelihood = log_likelihood;
+    }
 }
 
 /// Where the work is between two iterations.
@@ -377,16 +437,11 @@ impl GaussianMixture {
     ) -> Result<EmRun, ClusterError> {
         let k = self.k;
         if self.covariance == Covariance::Full {
-            *kept = vec![0.0; data.n * k];
+            *kept = vec![0.0; data.about.n * k];
             labels.iter().enumerate().for_each(|(i, &j)| kept[i * k + j as usize] = 1.0);
         }
-        Ok(EmRun {
-            parameters: self.maximise(data, &data.of_labels(labels, k)?, kept),
-            log_likelihood: f64::NEG_INFINITY,
-            iterations: 0,
-            converged: false,
-            rough: data.n * data.d * k >= LARGE,
-        })
+        let parameters = self.maximise(&data.about, &data.of_labels(labels, k)?, data.full(kept));
+        Ok(EmRun::new(parameters, data.about.is_large(k)))
     }
 
     fn iterate(
@@ -396,29 +451,31 @@ impl GaussianMixture {
         kept: &mut [f64],
     ) -> Result<(), ClusterError> {
         let k = self.k;
-        // A log density is about as large as there are columns, and rounded by itself.
-        let rounding = 8.0 * f64::from(f32::EPSILON) * data.d as f64;
-        let least_gain = LEAST_ROUGH_GAIN.max(rounding / (data.n as f64).sqrt());
-        let densities = run.parameters.densities(data);
-        let mixture = if run.rough { MixtureF32::new(&densities) } else { None };
-        let mixture = mixture.filter(|s| s.has_good_moments(&data.overall));
+        let densities = run.parameters.densities(&data.about);
+        let mixture = if run.rough { data.about.rough(&densities) } else { None };
         let moments = match &mixture {
             Some(mixture) => data.of_mixture(mixture, k)?,
             None => data.of_densities(&densities, k, (!kept.is_empty()).then_some(&mut *kept))?,
         };
-        run.parameters = self.maximise(data, &moments, kept);
-        self.reseed_empty(data, &moments.counts, &densities, &mut run.parameters)?;
-        let log_likelihood = moments.log_likelihood / data.n as f64;
-        run.iterations += 1;
-        let gain = (log_likelihood - run.log_likelihood).abs();
-        run.converged = gain < self.tol && (mixture.is_none() || self.tol >= least_gain);
-        run.rough &= gain >= least_gain;
-        run.log_likelihood = log_likelihood;
+        run.parameters = self.maximise(&data.about, &moments, data.full(kept));
+        let empty = self.empty(&moments);
+        if !empty.is_empty() {
+            let least_likely = data.least_likely(&densities, empty.len())?;
+            let found = select_in_order(data.rows, &least_likely)?;
+            self.reseed(&data.about, &empty, &found, &mut run.parameters);
+        }
+        let log_likelihood = moments.log_likelihood / data.about.n as f64;
+        run.hear(log_likelihood, self.tol, &data.about, mixture.is_some());
         Ok(())
     }
 
     /// The parameters of highest likelihood for given responsibilities.
-    fn maximise(&self, data: &Data<'_>, moments: &Moments, kept: &[f64]) -> Parameters {
+    pub(crate) fn maximise(
+        &self,
+        data: &About,
+        moments: &Moments,
+        full: Option<(MatrixRef<'_>, &[f64])>,
+    ) -> Parameters {
         let (k, d) = (self.k, data.d);
         let total: f64 = moments.counts.iter().sum();
         let counts: Vec<f64> = moments.counts.iter().map(|c| c.max(LEAST_COUNT)).collect();
@@ -439,7 +496,7 @@ impl GaussianMixture {
                 .map(|v| v.sqrt().recip())
                 .collect(),
             Covariance::Full => {
-                let x = data.rows.in_memory().expect("rows of full covariances are in memory");
+                let (x, kept) = full.expect("rows of full covariances are in memory");
                 let covariances: Vec<Vec<f64>> = (0..k)
                     .map(|j| {
                         let weights: Vec<f64> = kept.iter().skip(j).step_by(k).copied().collect();
@@ -458,22 +515,21 @@ impl GaussianMixture {
         Parameters { log_weights, means, precisions }
     }
 
-    /// Puts components that lost all weight at the rows of lowest likelihood, with the variances of
+    /// The components that lost all weight.
+    pub(crate) fn empty(&self, moments: &Moments) -> Vec<usize> {
+        (0..self.k).filter(|&j| moments.counts[j] < LEAST_COUNT).collect()
+    }
+
+    /// Puts components that lost all weight at these rows, those of lowest likelihood, with the variances of
     /// the whole data and the weight of a row.
-    fn reseed_empty(
+    pub(crate) fn reseed(
         &self,
-        data: &Data<'_>,
-        counts: &[f64],
-        densities: &Densities,
+        data: &About,
+        empty: &[usize],
+        found: &Matrix,
         parameters: &mut Parameters,
-    ) -> Result<(), RowsError> {
-        let empty: Vec<usize> = (0..self.k).filter(|&j| counts[j] < LEAST_COUNT).collect();
-        if empty.is_empty() {
-            return Ok(());
-        }
+    ) {
         let (n, d) = (data.n, data.d);
-        let least_likely = data.least_likely(densities, empty.len())?;
-        let found = select_in_order(data.rows, &least_likely)?;
         let each = parameters.precisions.len() / self.k;
         for (&j, row) in empty.iter().zip(found.view().iter_rows()) {
             parameters.log_weights[j] = -(n as f64).ln();
@@ -497,7 +553,6 @@ impl GaussianMixture {
         }
         let total = log_sum_exp(&parameters.log_weights);
         parameters.log_weights.iter_mut().for_each(|w| *w -= total);
-        Ok(())
     }
 }
 
@@ -519,12 +574,12 @@ fn inverse_factor(mut covariance: Vec<f64>, d: usize, floor: f64) -> Vec<f64> {
 }
 
 impl Parameters {
-    fn densities(&self, data: &Data<'_>) -> Densities {
+    pub fn densities(&self, data: &About) -> Densities {
         Densities::new(&self.log_weights, &self.means, &self.precisions, &data.shift)
     }
 
     /// In single precision, as the model keeps it.
-    fn into_gaussian(self, d: usize) -> Gaussian {
+    pub fn into_gaussian(self, d: usize) -> Gaussian {
         let k = self.log_weights.len();
         let single = |v: &[f64]| v.iter().map(|&v| v as f32).collect::<Vec<f32>>();
         let cols = if self.precisions.len() == k { 1 } else { d };
@@ -655,8 +710,13 @@ mod tests {
             means: vec![0.0, 0.0, 1e9, 1e9],
             precisions: vec![1.0, 1.0, 1.0, 1.0],
         };
-        let densities = parameters.densities(&data);
-        mixture.reseed_empty(&data, &[200.0, 0.0], &densities, &mut parameters).unwrap();
+        let densities = parameters.densities(&data.about);
+        let empty = mixture.empty(&Moments { counts: vec![200.0, 0.0], ..Moments::zeros(2, 4) });
+        assert_eq!(empty, [1]);
+        let least_likely = data.least_likely(&densities, 1).unwrap();
+        assert_eq!(least_likely, [77]);
+        let found = x.view().select(least_likely);
+        mixture.reseed(&data.about, &empty, &found, &mut parameters);
         assert_eq!(parameters.means[2..], [500.0, 500.0]);
         assert!((log_sum_exp(&parameters.log_weights)).abs() < 1e-12);
     }

@@ -25,7 +25,7 @@ const WIDE: usize = 2 * LANES;
 /// WeightedFeatures whose features are summed at once: these stay in the first cache for all components.
 const DEPTH: usize = 32;
 /// WeightedFeatures of a tile, whole [`ROWS`]: their features stay in cache, and no more than this many are summed in `f32`.
-pub(super) const TILE: usize = 256;
+pub(crate) const TILE: usize = 256;
 /// The largest κ: a variance is then good to about 1e-5 of itself.
 const LARGEST: f64 = 64.0;
 /// Squares of centred rows neither overflow nor vanish if the mean variance is within these.
@@ -33,7 +33,7 @@ const VARIANCES: std::ops::Range<f64> = 1e-25..1e25;
 
 /// A mixture with diagonal or spherical covariances, ready for a pass in single precision.
 #[derive(Clone, Debug)]
-pub(super) struct MixtureF32 {
+pub(crate) struct MixtureF32 {
     k: usize,
     shift: Vec<f32>,     // (d)
     forms: Vec<Form>,    // (k / LANES, d)

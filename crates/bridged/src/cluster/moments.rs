@@ -18,8 +18,8 @@ use bridged_math::simd;
 use std::ops::Range;
 
 /// Sums over all rows, weighted by responsibilities.
-#[derive(Clone, Debug)]
-pub(super) struct Moments {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Moments {
     /// Σ r, (k).
     pub counts: Vec<f64>,
     /// Σ r [x̃, x̃²], (k, width); the squares only where a width of 2 d was asked for.
@@ -152,7 +152,8 @@ impl Moments {
         Ok(total)
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds those of rows that follow.
+    pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(t, p)| *t += p);
         self.sums.iter_mut().zip(&other.sums).for_each(|(t, p)| *t += p);
         self.log_likelihood += other.log_likelihood;

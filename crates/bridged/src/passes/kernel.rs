@@ -3,8 +3,9 @@
 //! Rows are taken one after the other, so the size of the batches changes no bit of the result.
 //! Cost of an assignment: the products of rows and centroids, as for rows in memory.
 
+use super::mixture::Shared;
 use super::partial::{Drawn, Moments, Partial, Prices, Sums};
-use super::pass::{Doubt, Of, Pass, Priced, Work};
+use super::pass::{Doubt, Mixture, Of, Pass, Priced, Work};
 use bridged_math::distance::{Centres, nearest, squared_distance};
 use bridged_math::transport::Choice;
 use bridged_math::transport::large::{PricedCentres, Tally};
@@ -30,6 +31,8 @@ pub struct Kernel {
     cols: Option<usize>,
     /// The centroids of a pass with prices, made ready once.
     priced: Option<PricedCentres>,
+    /// The components of a pass with a mixture, and rows that wait for a tile to be full.
+    shared: Option<Shared>,
     partial: Partial,
 }
 
@@ -49,17 +52,20 @@ impl Kernel {
                     ..Sums::default()
                 })
             }
+            Work::Mixture(work) => Partial::Mixture(work.no_rows()),
             Work::Price(Priced { centroids, .. }) => {
                 let k = centroids.rows();
                 let (costs, tally) = (vec![0.0; k], Tally::new(k));
                 Partial::Prices(Prices { costs, tally, ..Prices::default() })
             }
         };
-        let priced = match &pass.work {
-            Work::Price(work) => Some(work.centres()),
-            _ => None,
-        };
-        Self { pass, part, rows: 0, cols: None, priced, partial }
+        let (mut priced, mut shared) = (None, None);
+        match &pass.work {
+            Work::Price(work) => priced = Some(work.centres()),
+            Work::Mixture(work) => shared = Some(Shared::new(work, part)),
+            _ => {}
+        }
+        Self { pass, part, rows: 0, cols: None, priced, shared, partial }
     }
 
     /// The next rows, and how often each counts.
@@ -109,6 +115,9 @@ impl Kernel {
                 let added = if *sums == Of::Data { rows } else { seen };
                 assign(seen, added, weights, at, centroids, all);
             }
+            (Work::Mixture(_), Partial::Mixture(all)) => {
+                self.shared.as_mut().expect("made with the kernel").add(seen, all);
+            }
             (Work::Price(work), Partial::Prices(all)) => {
                 let added = if work.sums == Of::Data { rows } else { seen };
                 let centres = self.priced.as_ref().expect("made with the kernel");
@@ -135,6 +144,7 @@ impl Kernel {
                 | Work::Assign { centroids: c, .. }
                 | Work::Price(Priced { centroids: c, .. }),
             ) => Some(c.cols()),
+            (_, Work::Mixture(Mixture { shift, .. })) => Some(shift.len()),
             (_, Work::Look | Work::Sample { .. }) => Some(cols),
         }
     }
@@ -143,6 +153,9 @@ impl Kernel {
     pub fn finish(mut self) -> Partial {
         if let Partial::Moments(moments) = &mut self.partial {
             moments.parts.push((self.part, self.rows));
+        }
+        if let (Some(mut shared), Partial::Mixture(all)) = (self.shared.take(), &mut self.partial) {
+            shared.end(all);
         }
         self.partial
     }

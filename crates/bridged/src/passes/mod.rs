@@ -19,6 +19,7 @@
 //! | `look.rs` | the first two passes of every fit: counts, moments, a sample |
 //! | `kmeans.rs` | k-means‖ and Lloyd's iteration |
 //! | `balanced.rs` | balanced k-means by prices |
+//! | `mixture.rs` | Gaussian mixtures |
 //! | `bridge.rs` | both sides of a model, and the model from samples of them |
 //! | `local.rs` | partitions of a matrix in memory |
 //! | `wire.rs` | all of it as bytes |
@@ -29,6 +30,7 @@ mod kernel;
 mod kmeans;
 mod local;
 mod look;
+mod mixture;
 mod partial;
 mod pass;
 #[cfg(test)]
@@ -41,8 +43,9 @@ pub use kernel::{BadRow, Kernel, chance};
 pub use kmeans::{ByPasses, KMeansByPasses, KMeansState, Save, Start};
 pub use local::Local;
 pub use look::{Look, look, sample};
-pub use partial::{Drawn, Moments, Partial, Prices, Rows, Sums};
-pub use pass::{Doubt, Of, Pass, Priced, View, Work};
+pub use mixture::{MixtureByPasses, MixtureFound, MixtureState, SaveMixture};
+pub use partial::{Drawn, Moments, Partial, Prices, Rows, Shares, Sums};
+pub use pass::{Doubt, Mixture, Of, Pass, Priced, View, Work};
 
 use thiserror::Error;
 

@@ -16,6 +16,8 @@ pub enum Partial {
     Sums(Sums),
     /// Of an assignment with prices.
     Prices(Prices),
+    /// Of a mixture.
+    Mixture(Shares),
 }
 
 /// Counts, and the moments of each column.
@@ -85,6 +87,38 @@ pub struct Prices {
     pub doubt: Rows,
     /// By how much the others cost more at the prices after.
     pub lacking: f64,
+}
+
+/// What a pass with a mixture came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// The rows that were seen.
+    pub rows: u64,
+    /// Σ r, (k).
+    pub counts: Vec<f64>,
+    /// Σ r [x̃, x̃²], (k, 2 d).
+    pub sums: Vec<f64>,
+    /// Σ log p(x).
+    pub log_likelihood: f64,
+    /// How many rows each component is the likeliest for, where that was asked for.
+    pub sizes: Vec<u64>,
+    /// The rows of least likelihood, with the negative of its logarithm.
+    pub least: Rows,
+    /// How many of them are wanted.
+    pub wanted: u64,
+}
+
+impl Shares {
+    fn add(&mut self, other: Shares) {
+        let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(t, f)| *t += f);
+        add(&mut self.counts, &other.counts);
+        add(&mut self.sums, &other.sums);
+        self.rows += other.rows;
+        self.log_likelihood += other.log_likelihood;
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(t, f)| *t += f);
+        self.least.append(other.least);
+        self.least.keep_largest(self.wanted as usize);
+    }
 }
 
 impl Rows {
@@ -268,6 +302,12 @@ impl Partial {
                 }
                 all.add(next);
             }
+            (Self::Mixture(all), Self::Mixture(next)) => {
+                if all.sums.len() != next.sums.len() || all.sizes.len() != next.sizes.len() {
+                    return Err(PassError::CutOff);
+                }
+                all.add(next);
+            }
             (Self::Prices(_), Self::Prices(next)) if next.count() == 0 => {}
             (Self::Prices(all), Self::Prices(next)) if all.count() == 0 => *all = next,
             (Self::Prices(all), Self::Prices(next)) => {
@@ -317,6 +357,17 @@ impl Partial {
                 to.f64s(&s.costs);
                 s.farthest.write(&mut to);
                 to.u64(s.wanted);
+                to.finish()
+            }
+            Self::Mixture(m) => {
+                let mut to = Writer::new(4);
+                to.u64(m.rows);
+                to.f64s(&m.counts);
+                to.f64s(&m.sums);
+                to.f64(m.log_likelihood);
+                to.u64s(&m.sizes);
+                m.least.write(&mut to);
+                to.u64(m.wanted);
                 to.finish()
             }
             Self::Prices(p) => {
@@ -374,6 +425,15 @@ impl Partial {
                 }
                 Self::Sums(sums)
             }
+            4 => Self::Mixture(Shares {
+                rows: from.u64()?,
+                counts: from.f64s()?,
+                sums: from.f64s()?,
+                log_likelihood: from.f64()?,
+                sizes: from.u64s()?,
+                least: Rows::read(&mut from)?,
+                wanted: from.u64()?,
+            }),
             3 => {
                 let prices = Prices {
                     sums: from.f64s()?,

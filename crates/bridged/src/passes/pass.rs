@@ -85,6 +85,8 @@ pub enum Work {
         /// How many of the rows that are farthest from their centroid are handed back.
         farthest: u64,
     },
+    /// Shares rows among the components of a mixture and adds them up: a step of expectation–maximisation.
+    Mixture(Mixture),
     /// Gives rows to the centroid of least ½‖x − c‖² + price and adds them up: a step of balanced k-means.
     Price(Priced),
 }
@@ -109,6 +111,25 @@ pub struct Priced {
     /// Other prices, at which it is measured by how much the rows that stay cost more than the least; none if this
     /// is empty.
     pub after: Vec<f64>,
+}
+
+/// What a pass with a mixture is told: see [`Work::Mixture`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixture {
+    /// log π, (k).
+    pub log_weights: Vec<f64>,
+    /// μ, (k, d).
+    pub means: Vec<f64>,
+    /// Inverse deviations, (k) or (k, d).
+    pub precisions: Vec<f64>,
+    /// The point that sums are taken around, (d).
+    pub shift: Vec<f64>,
+    /// Whether single precision is good enough.
+    pub rough: bool,
+    /// Whether rows are counted by their likeliest component, in place of the sums.
+    pub counts: bool,
+    /// How many of the rows of least likelihood are handed back, in place of the sums.
+    pub least: u64,
 }
 
 /// Rows of small margins, which are handed back instead of being added up.
@@ -147,6 +168,7 @@ impl Pass {
             Work::Draw { .. } => 2,
             Work::Assign { .. } => 3,
             Work::Price(_) => 4,
+            Work::Mixture(_) => 5,
         };
         let mut to = Writer::new(kind);
         match &self.view.scaler {
@@ -179,6 +201,15 @@ impl Pass {
                 to.matrix(centroids);
                 to.u64(u64::from(*sums == Of::Data));
                 to.u64(*farthest);
+            }
+            Work::Mixture(mixture) => {
+                to.f64s(&mixture.log_weights);
+                to.f64s(&mixture.means);
+                to.f64s(&mixture.precisions);
+                to.f64s(&mixture.shift);
+                to.u64(u64::from(mixture.rough));
+                to.u64(u64::from(mixture.counts));
+                to.u64(mixture.least);
             }
             Work::Price(priced) => {
                 to.matrix(&priced.centroids);
@@ -217,6 +248,7 @@ impl Pass {
                 farthest: from.u64()?,
             },
             4 => Work::Price(Priced::read(&mut from)?),
+            5 => Work::Mixture(Mixture::read(&mut from)?),
             _ => return Err(PassError::OtherVersion),
         };
         from.end()?;
@@ -239,5 +271,25 @@ impl Priced {
             return Err(PassError::CutOff);
         }
         Ok(Self { centroids, shift, prices, reach, every, doubt, sums, after })
+    }
+}
+
+impl Mixture {
+    fn read(from: &mut Reader<'_>) -> Result<Self, PassError> {
+        let mixture = Self {
+            log_weights: from.f64s()?,
+            means: from.f64s()?,
+            precisions: from.f64s()?,
+            shift: from.f64s()?,
+            rough: from.u64()? == 1,
+            counts: from.u64()? == 1,
+            least: from.u64()?,
+        };
+        let (k, d) = (mixture.log_weights.len(), mixture.shift.len());
+        let each = mixture.precisions.len();
+        match k > 0 && d > 0 && mixture.means.len() == k * d && (each == k || each == k * d) {
+            true => Ok(mixture),
+            false => Err(PassError::CutOff),
+        }
     }
 }

@@ -3,6 +3,7 @@
 ==========================  ============================================================================
 :class:`KMeans`             an Estimator of pyspark.ml, in a Pipeline or alone
 :class:`BalancedKMeans`     the same with clusters of equal sizes, or of sizes within bounds
+:class:`GaussianMixture`    clusters with shares, variances and weights of their own
 :class:`BridgedClustering`  three DataFrames in; a model file that ``bridged.load`` and the command read out
 ==========================  ============================================================================
 
@@ -21,6 +22,7 @@ if tuple(int(number) for number in pyspark.__version__.split(".")[:2]) < (4, 1):
 from ._balanced import BalancedKMeans, BalancedKMeansModel, BalancedKMeansSummary
 from ._bridged import BridgedClustering, BridgedClusteringModel
 from ._kmeans import KMeans, KMeansModel, KMeansSummary
+from ._mixture import GaussianMixture, GaussianMixtureModel, GaussianMixtureSummary
 
 __all__ = [
     "BalancedKMeans",
@@ -28,6 +30,9 @@ __all__ = [
     "BalancedKMeansSummary",
     "BridgedClustering",
     "BridgedClusteringModel",
+    "GaussianMixture",
+    "GaussianMixtureModel",
+    "GaussianMixtureSummary",
     "KMeans",
     "KMeansModel",
     "KMeansSummary",
