@@ -252,12 +252,12 @@ def main():
         args.scratch.joinpath("results.json").write_text(json.dumps(results, indent=1) + "\n")
 
     x, npy = pool(args.rows, args.columns, args.k, 1, npy=any("memmap" in name for name in wanted))
-    if any("clostera, Parquet" in name for name in wanted):
-        joined(x, x.with_suffix(".parquet"))
     done(cluster(args, "kmeans", "kmeans", x, args.k))
     scratch = ["--memory", args.memory, "--in-passes", "--scratch", args.scratch]
     done(cluster(args, "kmeans", "kmeans", x, args.k, *scratch, named=", --scratch"))
     done(cluster(args, "kmeans", "kmeans", x, args.k, "--memory", args.in_memory, named=", in memory"))
+    if "clostera, Parquet" in wanted:
+        joined(x, x.with_suffix(".parquet"))
     for name in wanted:
         done(peer(args, "kmeans", name, x, npy, args.k))
     x, _ = pool(balanced_rows, args.columns, args.balanced_k, 2)
