@@ -37,7 +37,7 @@ pub struct PassFlags {
 pub struct ScratchFlags {
     /// Keep rows that are read in passes in this folder while the command runs, as 32-bit floats: later passes
     /// decode nothing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "FOLDER")]
     scratch: Option<PathBuf>,
 }
 
