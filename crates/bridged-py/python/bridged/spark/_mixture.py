@@ -32,9 +32,7 @@ from ._kmeans import labelled
 from ._partitions import SparkPartitions, vector_column
 
 
-class _MixtureParams(
-    HasFeaturesCol, HasPredictionCol, HasProbabilityCol, HasMaxIter, HasTol, HasSeed, Params
-):
+class _MixtureParams(HasFeaturesCol, HasPredictionCol, HasProbabilityCol, HasMaxIter, HasTol, HasSeed, Params):
     k: Param[int] = Param(Params._dummy(), "k", "the number of components, at least 1", TypeConverters.toInt)
     covarianceType: Param[str] = Param(
         Params._dummy(),
@@ -237,7 +235,8 @@ class GaussianMixtureModel(Model, _MixtureParams, MLReadable["GaussianMixtureMod
 
 def _answered(posteriors: np.ndarray, kind: pa.StructType) -> pa.Array:
     n, k = posteriors.shape
-    shares = pa.ListArray.from_arrays(pa.array(np.arange(0, (n + 1) * k, k, dtype=np.int32)), pa.array(posteriors.ravel()))
+    starts = pa.array(np.arange(0, (n + 1) * k, k, dtype=np.int32))
+    shares = pa.ListArray.from_arrays(starts, pa.array(posteriors.ravel()))
     return pa.StructArray.from_arrays([pa.array(posteriors.argmax(axis=1), pa.int32()), shares], fields=list(kind))
 
 
