@@ -4,8 +4,8 @@
     python benches/spark.py --rows 1000000 --columns 64 --clusters 256 --iterations 20 --workers 2
 
 Starts a master and workers on loopback and ends them. All fits read the same rows, cached in the form that each
-reads fastest. Both k-means begin at random rows, each at its own: MLlib takes no centers. What an iteration takes is the
-difference between a fit of all iterations and one of a single iteration; what is left of the first is what a fit costs
+reads fastest. Both k-means begin at random rows, each at its own: MLlib takes no centers. What an iteration takes is
+the difference between a fit of all iterations and one of a single iteration; what is left of the first is what a fit costs
 apart from iterations. Prints one line of JSON for each fit, with
 the largest resident set of the driver's Python process.
 """

@@ -50,8 +50,8 @@ class _BridgedParams(Params):
 class BridgedClustering(_BridgedParams, HasMaxIter, HasTol, HasSeed):
     """Link two DataFrames that nobody linked by a few known pairs, and predict either from the other.
 
-    Each side is clustered by k-means over its partitions, or by balanced k-means (``settings={"cluster": "balanced"}``):
-    centers, sizes, means and radii are those of all rows.
+    Each side is clustered by k-means over its partitions, or by balanced k-means with
+    ``settings={"cluster": "balanced"}``: centers, sizes, means and radii are those of all rows.
     What is measured on some rows anyway, the links and their check among it, is measured on the driver, on
     10,000 rows of each side and the rows of the pairs.
 
