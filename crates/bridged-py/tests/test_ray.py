@@ -4,6 +4,7 @@ Ray listens on all interfaces whatever it is told, so it runs in a process of it
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,12 @@ def test_fits_on_ray_are_those_on_one_machine(tmp_path):
         capture_output=True,
         text=True,
         timeout=600,
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0"},
+        env={
+            "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "HOME": str(tmp_path),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        },
     )
     assert told.returncode == 0, told.stderr[-3000:]
     said = json.loads(told.stdout.strip().splitlines()[-1])
