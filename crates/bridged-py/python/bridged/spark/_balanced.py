@@ -152,7 +152,8 @@ class BalancedKMeansSummary(NamedTuple):
     numIter: int
     """Iterations that were made."""
     converged: bool
-    """Whether the centers came to rest within ``maxIter``."""
+    """Whether the centers came to rest within ``maxIter``. Where clusters have nothing between them, prices that are a
+    little off move very many rows: iterations end early then, and only the sizes are brought to the row."""
     relativeGap: float
     """For the centers that came to rest, the labels cost at most this part more than the cheapest of such sizes."""
     predictions: DataFrame | None
