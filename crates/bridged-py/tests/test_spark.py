@@ -230,7 +230,7 @@ def test_balanced_clusters_have_equal_sizes_and_every_row_knows_its_own(frame, r
     assert np.allclose(means, model.clusterCenters(), atol=1e-4)
     cost = sum(((rows[labels == j] - means[j]) ** 2).sum() for j in range(7))
     assert summary.trainingCost == pytest.approx(cost, rel=1e-4)
-    one = bridged.BalancedKMeans(7, seed=2).fit(rows)
+    one = bridged.BalancedKMeans(7, random_state=2).fit(rows)
     assert cost < 1.05 * one.inertia_
 
 
