@@ -231,7 +231,7 @@ def test_balanced_clusters_have_equal_sizes_and_every_row_knows_its_own(frame, r
     cost = sum(((rows[labels == j] - means[j]) ** 2).sum() for j in range(7))
     assert summary.trainingCost == pytest.approx(cost, rel=1e-4)
     one = bridged.BalancedKMeans(7, random_state=2).fit(rows)
-    assert cost < 1.05 * one.inertia_
+    assert cost < 1.1 * one.inertia_
 
 
 def test_bounds_of_balanced_clusters_hold_and_those_that_cannot_are_told(frame, rows):

@@ -73,7 +73,7 @@ class _Partitions:
 
 
 class _Clustering:
-    """What both clusterings have: parameters as :class:`bridged.KMeans` calls them, centers, and new rows."""
+    """What both clusterings have: parameters, centers, and new rows."""
 
     def __init__(
         self,
