@@ -16,10 +16,8 @@ import json
 import os
 import pathlib
 import platform
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -43,10 +41,11 @@ PACKAGES = ["numpy", "pyarrow", "clostera", "faiss-cpu", "scikit-learn", "dask",
 
 # A child begins with the largest resident set of its parent, so the parent of what is measured must be small.
 LAUNCH = """
-import os, sys
+import os, sys, time
+began = time.perf_counter()
 child = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(child, 0)
-open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
+open(sys.argv[1], "w").write(f"{time.perf_counter() - began} {usage.ru_maxrss * 1024}")
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
 """
 
@@ -55,19 +54,17 @@ def run(command, args):
     """Seconds, peak bytes, and what the command printed; of one that failed or took too long, that."""
     peak = args.scratch / "peak"
     peak.unlink(missing_ok=True)
-    launch = [sys.executable, "-S", "-E", "-c", LAUNCH, peak, *command]
+    # What waits for the machine is no part of the time.
+    launch = [*args.under.split(), sys.executable, "-S", "-E", "-c", LAUNCH, peak, "timeout", f"{args.limit:.0f}", *command]
     environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}
-    began = time.perf_counter()
     process = subprocess.Popen(
         [str(c) for c in launch], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     )
-    try:
-        out, errors = process.communicate(timeout=args.limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return {"failed": f"ended after {args.limit:.0f} s"}
-    measured = {"seconds": time.perf_counter() - began, "peak": int(peak.read_text())}
+    out, errors = process.communicate()
+    seconds, bytes = peak.read_text().split()
+    measured = {"seconds": float(seconds), "peak": int(bytes)}
+    if process.returncode == 124:
+        return {**measured, "failed": f"ended after {args.limit:.0f} s"}
     if process.returncode != 0:
         lines = errors.strip().splitlines() or [f"status {process.returncode}"]
         return {**measured, "failed": lines[-1][:300]}
@@ -114,13 +111,15 @@ def means_of(folder, labels, k):
     return (sums / np.maximum(sizes, 1)[:, None]).astype(np.float32), sizes
 
 
-def cluster(args, work, method, folder, k):
+def cluster(args, work, method, folder, k, *flags, named=""):
     labels = args.scratch / f"labels-{method}.parquet"
     command = [args.bridged, "cluster", folder, "-m", method, "-k", k, "--restarts", 1, "--max-iter", args.iterations]
     command += ["--set", "tol=0"] if method == "kmeans" else []
-    command += ["-o", labels, "--memory", args.memory, "--json", "--force", "--no-checkpoint", "--in-passes"]
+    command += ["-o", labels, "--json", "--force", "--no-checkpoint", *(flags or ["--memory", args.memory, "--in-passes"])]
     row = run(command, args)
-    row = {"work": work, "name": f"bridged {method}", "what": f"`bridged cluster -m {method}`", **keep(row)}
+    what = " ".join(str(flag) for flag in flags if flag != args.scratch)
+    what = f"`bridged cluster -m {method} {what}`".replace(" `", "`")
+    row = {"work": work, "name": f"bridged {method}{named}", "what": what, **keep(row)}
     if "failed" not in row:
         centroids, sizes = means_of(folder, labels, k)
         row |= {"inertia": inertia_of(folder, centroids), "sizes": [int(sizes.min()), int(sizes.max())]}
@@ -214,6 +213,8 @@ def main():
     parser.add_argument("--fit-rows", type=int, help="rows of each pool of the fit [default: 2/5 of --rows]; 0 leaves it out")
     parser.add_argument("--memory", default="400MB")
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--in-memory", default="16GB", help="for the same work with all rows in memory")
+    parser.add_argument("--under", default="", help="a command that each contender is run by, such as one that waits for the machine")
     parser.add_argument("--limit", type=float, default=7200, help="seconds after which a contender is ended")
     parser.add_argument("--peers", default="all", help="names with ; between them, all or none")
     parser.add_argument("--bridged", default=str(ROOT / "target/release/bridged"))
@@ -251,9 +252,12 @@ def main():
         args.scratch.joinpath("results.json").write_text(json.dumps(results, indent=1) + "\n")
 
     x, npy = pool(args.rows, args.columns, args.k, 1, npy=any("memmap" in name for name in wanted))
-    if any("clostera, Parquet" in name for name in wanted):
-        joined(x, x.with_suffix(".parquet"))
     done(cluster(args, "kmeans", "kmeans", x, args.k))
+    scratch = ["--memory", args.memory, "--in-passes", "--scratch", args.scratch]
+    done(cluster(args, "kmeans", "kmeans", x, args.k, *scratch, named=", --scratch"))
+    done(cluster(args, "kmeans", "kmeans", x, args.k, "--memory", args.in_memory, named=", in memory"))
+    if "clostera, Parquet" in wanted:
+        joined(x, x.with_suffix(".parquet"))
     for name in wanted:
         done(peer(args, "kmeans", name, x, npy, args.k))
     x, _ = pool(balanced_rows, args.columns, args.balanced_k, 2)

@@ -1,11 +1,12 @@
-"""k-means on a Spark cluster of this machine, beside that of MLlib.
+"""k-means and balanced k-means on a Spark cluster of this machine, beside the k-means of MLlib.
 
     pip install 'bridged[spark]'
     python benches/spark.py --rows 1000000 --columns 64 --clusters 256 --iterations 20 --workers 2
 
-Starts a master and workers on loopback and ends them. Both fits read the same rows, cached in the form that each
-reads fastest, and begin at random rows, each at its own: MLlib takes no centers. What an iteration takes is the
-difference between a fit of all iterations and one of a single iteration. Prints one line of JSON for each fit, with
+Starts a master and workers on loopback and ends them. All fits read the same rows, cached in the form that each
+reads fastest. Both k-means begin at random rows, each at its own: MLlib takes no centers. What an iteration takes is
+the difference between a fit of all iterations and one of a single iteration; what is left of the first is what a fit costs
+apart from iterations. Prints one line of JSON for each fit, with
 the largest resident set of the driver's Python process.
 """
 
@@ -15,6 +16,7 @@ import resource
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +33,7 @@ def parsed():
     ask.add_argument("--workers", type=int, default=2)
     ask.add_argument("--partitions", type=int, default=8)
     ask.add_argument("--memory", default="2g", help="of each executor")
-    ask.add_argument("--only", choices=["bridged", "mllib"], help="one of the two")
+    ask.add_argument("--only", choices=["bridged", "balanced", "mllib"], help="one of them")
     return ask.parse_args()
 
 
@@ -59,19 +61,22 @@ def main():
         }
         with cluster(asked.workers, memory=asked.memory) as found, session(found.url, **settings) as spark:
             frame = spark.read.parquet(folder)
-            if asked.only != "mllib":
-                from bridged.spark import KMeans
+            from bridged.spark import BalancedKMeans, KMeans
 
+            ours = {"bridged": partial(KMeans, initMode="random"), "balanced": BalancedKMeans}
+            ours = {name: fit for name, fit in ours.items() if asked.only in (None, name)}
+            if ours:
                 rows = frame.persist()
                 rows.count()
-                report("bridged", asked, KMeans, rows)
+                for name, fit in ours.items():
+                    report(name, asked, fit, rows)
                 rows.unpersist(blocking=True)
-            if asked.only != "bridged":
+            if asked.only in (None, "mllib"):
                 from pyspark.ml.clustering import KMeans
 
                 rows = frame.select(array_to_vector(F.col("features")).alias("features")).persist()
                 rows.count()
-                report("mllib", asked, KMeans, rows)
+                report("mllib", asked, partial(KMeans, initMode="random"), rows)
 
 
 def written(asked, folder):
@@ -95,7 +100,7 @@ def report(name, asked, estimator, rows):
     """One line of JSON."""
 
     def timed(iterations):
-        spec = estimator(k=asked.clusters, initMode="random", seed=1, tol=0.0, maxIter=iterations)
+        spec = estimator(k=asked.clusters, seed=1, tol=0.0, maxIter=iterations)
         began = time.perf_counter()
         summary = spec.fit(rows).summary
         return time.perf_counter() - began, summary
@@ -110,10 +115,13 @@ def report(name, asked, estimator, rows):
         "workers": asked.workers,
         "iterations": summary.numIter,
         "seconds": round(seconds, 2),
+        "seconds_of_one": round(one, 2),
         "seconds_per_iteration": round((seconds - one) / max(summary.numIter - 1, 1), 3),
         "inertia": summary.trainingCost,
         "driver_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+    if hasattr(summary, "relativeGap"):
+        line |= {"sizes": [min(summary.clusterSizes), max(summary.clusterSizes)], "relative_gap": summary.relativeGap}
     print(json.dumps(line), flush=True)
 
 

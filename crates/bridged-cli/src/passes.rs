@@ -9,14 +9,14 @@ use bridged::cluster::Clusterer;
 use bridged::files::fingerprint;
 use bridged::settings::BridgedClustering;
 use bridged::{BridgedModel, Keep, Names, PartAt, RowsAt, Side, SideSpec, StoredPool};
-use bridged_io::{Column, PairsTable, Source, Stamp, StoredRows};
+use bridged_io::{Column, PairsTable, Source, Stamp, StoredRows, check_scratch};
 use bridged_math::cancel;
 use bridged_math::rows::RowsError;
 use bridged_math::{Rows, Seed, Watch, memory};
 use std::collections::HashSet;
 use std::io;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -30,6 +30,25 @@ pub struct PassFlags {
     /// Leave the rows in their files and read them in passes, even if they fit into memory
     #[arg(long)]
     in_passes: bool,
+}
+
+/// Where rows are kept between passes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ScratchFlags {
+    /// Keep rows that are read in passes in this folder while the command runs, as 32-bit floats: later passes
+    /// decode nothing
+    #[arg(long, value_name = "FOLDER")]
+    scratch: Option<PathBuf>,
+}
+
+impl ScratchFlags {
+    /// Has these rows kept from their first pass on; refused where there is no room for all of them.
+    pub fn apply(&self, pools: &mut [&mut StoredRows]) -> Result<()> {
+        let Some(folder) = &self.scratch else { return Ok(()) };
+        let needs = pools.iter().fold(0u64, |sum, rows| sum.saturating_add(rows.scratch_bytes()));
+        check_scratch(folder, needs)?;
+        Ok(pools.iter_mut().try_for_each(|rows| rows.keep_in(folder))?)
+    }
 }
 
 impl PassFlags {

@@ -76,7 +76,7 @@ pub use select::{Missing, Pool, ROW_NUMBER, Select};
 pub use source::{
     Batches, EachBatch, Part, Source, SourceError, Spill, Stamp, batch_bytes, is_url,
 };
-pub use stored::{StoredRows, memory_of_a_pass};
+pub use stored::{StoredRows, check_scratch, memory_of_a_pass};
 pub use table::{Column, ColumnData, Table, TextCells, Times};
 pub use texts::Texts;
 pub use vectors::DoubleRows;

@@ -278,6 +278,54 @@ pub fn scan_until(
     if enough { Ok(()) } else { result }
 }
 
+/// What [`scan_tiles`] calls with the number of the first row of a run, the run, and whether a block ends with it.
+pub type VisitRun<'a> = dyn FnMut(usize, MatrixRef<'_>, bool) -> Result<(), RowsError> + 'a;
+
+/// Hands out all rows in runs that begin a whole number of tiles after the first row of a block of
+/// [`chunks`], and end so or with the block. So work that is done tile by tile meets the tiles that it
+/// would meet in memory. At most a tile of rows is copied for each part.
+pub fn scan_tiles(rows: &dyn Rows, tile: usize, visit: &mut VisitRun<'_>) -> Result<(), RowsError> {
+    let (n, d, block) = (rows.rows(), rows.cols(), chunks::block_len(rows.rows()));
+    let end_of_block = |row: usize| ((row / block + 1) * block).min(n);
+    // The rows of a tile whose end is in another part.
+    let mut begun: Vec<f32> = Vec::new();
+    rows.scan(&mut |first, part| {
+        let (mut at, end) = (first, first + part.rows());
+        let slice = |from: usize, to: usize| part.slice(from - first..to - first);
+        while at < end {
+            let missing = match begun.len() / d.max(1) {
+                0 => 0,
+                have => (tile - have).min(end_of_block(at) - at),
+            };
+            if missing > 0 {
+                let to = end.min(at + missing);
+                begun.extend_from_slice(slice(at, to).data());
+                at = to;
+                let have = begun.len() / d;
+                if have == tile || at == end_of_block(at - 1) {
+                    let run = MatrixRef::new(have, d, &begun).expect("whole rows");
+                    visit(at - have, run, at == end_of_block(at - 1))?;
+                    begun.clear();
+                }
+                continue;
+            }
+            let block_ends = end_of_block(at);
+            let to = match block_ends <= end {
+                true => block_ends,
+                false => at + (end - at) / tile * tile,
+            };
+            if to > at {
+                visit(at, slice(at, to), to == block_ends)?;
+                at = to;
+            } else {
+                begun.extend_from_slice(slice(at, end).data());
+                at = end;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// These rows in any order, each as often as it is named.
 pub fn select_in_order(rows: &dyn Rows, wanted: &[usize]) -> Result<Matrix, RowsError> {
     let mut ascending = wanted.to_vec();
@@ -403,6 +451,30 @@ mod tests {
                     .unwrap();
                 assert_eq!(sums.total()[0].to_bits(), expected.to_bits(), "{n} rows by {len}");
                 assert_eq!(mean_row(&parts).unwrap(), x.view().mean_row());
+            }
+        }
+    }
+
+    #[test]
+    fn runs_begin_with_whole_tiles_of_their_block() {
+        for n in [1, 255, 256, 700, 20_000] {
+            let (x, block) = (rows(n), chunks::block_len(n));
+            for (len, tile) in [(1, 16), (7, 5), (256, 100), (300, 256), (5_000, 64), (30_000, 512)]
+            {
+                let parts = InParts::new(x.view(), len);
+                let mut next = 0;
+                scan_tiles(&parts, tile, &mut |first, run, ends| {
+                    assert_eq!(first, next, "{n} rows by {len}");
+                    assert!((first % block).is_multiple_of(tile));
+                    assert_eq!(run.data(), x.view().slice(first..first + run.rows()).data());
+                    next += run.rows();
+                    assert_eq!(ends, next.is_multiple_of(block) || next == n);
+                    assert!(ends || (next % block).is_multiple_of(tile));
+                    assert!((first..next).all(|row| row / block == first / block));
+                    Ok(())
+                })
+                .unwrap();
+                assert_eq!(next, n);
             }
         }
     }

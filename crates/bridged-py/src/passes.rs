@@ -10,10 +10,11 @@ use crate::host::Host;
 use crate::model::Model;
 use crate::params::read;
 use crate::pool;
-use bridged::cluster::Metric;
+use bridged::cluster::{BalancedKMeans, Gaussian, GaussianMixture, Init, Metric};
 use bridged::passes::{
-    self, ByPasses, HeldRows, KMeansByPasses, KMeansState, Kernel, Partial, Partitions, Pass,
-    PassError, Start, View,
+    self, Balanced, BalancedByPasses, BalancedState, ByPasses, HeldRows, KMeansByPasses,
+    KMeansState, Kernel, Labelling, MixtureByPasses, MixtureFound, MixtureState, Partial,
+    Partitions, Pass, PassError, SideState, Start, View,
 };
 use bridged::scale::Scaler;
 use bridged::settings::SideSpec;
@@ -23,7 +24,8 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::RefCell;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -61,7 +63,7 @@ impl Asked {
         self.answers.borrow().recv().map_err(|_| stopped())?.map_err(|()| stopped())
     }
 
-    fn save(&self, state: &KMeansState) -> Result<(), PassError> {
+    fn save(&self, state: &impl Serialize) -> Result<(), PassError> {
         let text = serde_json::to_string(state)
             .map_err(|e| PassError::Engine(format!("the checkpoint cannot be written: {e}")))?;
         self.ask(Request::Save(text)).map(|_| ())
@@ -255,7 +257,7 @@ struct Spec {
 }
 
 /// Where an earlier fit stood.
-fn state(text: &str) -> PyResult<KMeansState> {
+fn state<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| {
         let why = format!("the checkpoint cannot be read ({e}); remove it to start again");
         PyValueError::new_err(why)
@@ -283,23 +285,188 @@ pub fn kmeans_by_passes<'py>(
         ("random", None) => Start::Random,
         (_, None) => Start::Parallel { rounds },
     };
-    let resume = resume.map(state).transpose()?;
+    let resume = resume.map(state::<KMeansState>).transpose()?;
     let spec = KMeansByPasses { k, start, max_iter, tol, seed: Seed(seed) };
     let view = View { scaler: Scaler::None, metric };
     let found = drive(py, run, save, |rows| {
         spec.fit(rows, &look.look, &view, resume, &mut |state| rows.save(state))
     })?;
-    let inertia = found.inertia();
-    let ByPasses { centroids, sizes, weights, costs, iterations, converged, .. } = found;
+    Ok((report(&found, None), array(py, found.centroids)))
+}
+
+/// What a fit came to, as JSON.
+fn report(found: &ByPasses, relative_gap: Option<f64>) -> String {
+    let mut report = json!({
+        "sizes": found.sizes,
+        "weights": found.weights,
+        "costs": found.costs,
+        "inertia": found.inertia(),
+        "iterations": found.iterations,
+        "converged": found.converged,
+    });
+    if let Some(gap) = relative_gap {
+        report["relative_gap"] = gap.into();
+    }
+    report.to_string()
+}
+
+/// Balanced k-means as Python says it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BalancedSpec {
+    k: usize,
+    min_size: Option<usize>,
+    max_size: Option<usize>,
+    restarts: u32,
+    max_iter: u32,
+    tol: f64,
+    seed: u64,
+    metric: Metric,
+}
+
+/// Clusters, their centroids, and which row is in which.
+type FoundBalanced<'py> = (String, Bound<'py, PyArray2<f32>>, Bound<'py, PyBytes>);
+
+/// Clusters the rows of all partitions within bounds of the sizes, as `kmeans_by_passes` does without.
+#[pyfunction]
+pub fn balanced_by_passes<'py>(
+    py: Python<'py>,
+    spec: &str,
+    look: &Look,
+    given: Option<Rows<'py>>,
+    resume: Option<&str>,
+    run: &Bound<'py, PyAny>,
+    save: Option<&Bound<'py, PyAny>>,
+) -> PyResult<FoundBalanced<'py>> {
+    let BalancedSpec { k, min_size, max_size, restarts, max_iter, tol, seed, metric } = read(spec)?;
+    let init = match given {
+        Some(given) => Init::Given(view(&given)?.to_matrix()),
+        None => Init::PlusPlus,
+    };
+    let spec = BalancedKMeans {
+        k,
+        min_size,
+        max_size,
+        init,
+        restarts,
+        max_iter,
+        tol,
+        metric,
+        ..BalancedKMeans::default()
+    };
+    let resume = resume.map(state::<BalancedState>).transpose()?;
+    let spec = BalancedByPasses { spec, seed: Seed(seed) };
+    let view = View { scaler: Scaler::None, metric };
+    let Balanced { clusters, labels, relative_gap } = drive(py, run, save, |rows| {
+        spec.fit(rows, &look.look, &view, resume, &mut |state| rows.save(state))
+    })?;
+    let labels = PyBytes::new(py, &labels.to_bytes());
+    Ok((report(&clusters, Some(relative_gap)), array(py, clusters.centroids), labels))
+}
+
+/// A Gaussian mixture of the rows of all partitions, by parameters as the core has them; the seed is apart.
+#[pyfunction]
+pub fn mixture_by_passes(
+    py: Python<'_>,
+    spec: &str,
+    seed: u64,
+    look: &Look,
+    resume: Option<&str>,
+    run: &Bound<'_, PyAny>,
+    save: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, Components)> {
+    let spec: GaussianMixture = read(spec)?;
+    let resume = resume.map(state::<MixtureState>).transpose()?;
+    let spec = MixtureByPasses { spec, seed: Seed(seed) };
+    let found = drive(py, run, save, |rows| {
+        spec.fit(rows, &look.look, resume, &mut |state| rows.save(state))
+    })?;
+    let MixtureFound { mixture, sizes, log_likelihood, iterations, converged } = found;
     let report = json!({
         "sizes": sizes,
-        "weights": weights,
-        "costs": costs,
-        "inertia": inertia,
+        "log_likelihood": log_likelihood,
         "iterations": iterations,
         "converged": converged,
     });
-    Ok((report.to_string(), array(py, centroids)))
+    Ok((report.to_string(), Components { mixture }))
+}
+
+/// The components of a mixture with diagonal or spherical covariances.
+#[pyclass(frozen, module = "bridged._native")]
+pub struct Components {
+    mixture: Gaussian,
+}
+
+#[pymethods]
+impl Components {
+    /// From log π (k), μ (k, d) and inverse deviations, (k, 1) or (k, d).
+    #[new]
+    fn new(log_weights: Vec<f64>, means: Rows<'_>, precisions: Rows<'_>) -> PyResult<Self> {
+        let (means, precisions) = (view(&means)?.to_matrix(), view(&precisions)?.to_matrix());
+        let k = log_weights.len();
+        let fits = means.rows() == k
+            && precisions.rows() == k
+            && [1, means.cols()].contains(&precisions.cols());
+        match fits && k > 0 {
+            true => Ok(Self { mixture: Gaussian { log_weights, means, precisions } }),
+            false => Err(PyValueError::new_err("a mixture needs one row for each component")),
+        }
+    }
+
+    /// Log π, μ and inverse deviations.
+    fn parts<'py>(&self, py: Python<'py>) -> Parts<'py> {
+        let Gaussian { log_weights, means, precisions } = &self.mixture;
+        (log_weights.clone(), array(py, means.clone()), array(py, precisions.clone()))
+    }
+
+    /// P(component | row), (n, k).
+    fn posteriors<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (rows, need) = (view(&rows)?, self.mixture.means.cols());
+        if rows.cols() != need {
+            let got = rows.cols();
+            return Err(PyValueError::new_err(format!(
+                "rows have {got} columns, but {need} are needed"
+            )));
+        }
+        let pool = pool::of(Some(1))?;
+        Ok(array(py, py.detach(|| pool.install(|| self.mixture.posteriors(rows)))))
+    }
+}
+
+/// What a mixture is made of.
+type Parts<'py> = (Vec<f64>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<f32>>);
+
+/// The clusters of the rows that a balanced fit was given.
+#[pyclass(frozen, module = "bridged._native")]
+pub struct BalancedLabels {
+    labels: Labelling,
+}
+
+#[pymethods]
+impl BalancedLabels {
+    /// From the bytes of `balanced_by_passes`.
+    #[new]
+    fn new(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { labels: Labelling::from_bytes(bytes).map_err(sentence)? })
+    }
+
+    /// The clusters of rows of a partition that follow each other from number `first` on.
+    fn of<'py>(
+        &self,
+        py: Python<'py>,
+        part: u64,
+        first: u64,
+        rows: Rows<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let rows = view(&rows)?;
+        let pool = pool::of(Some(1))?;
+        let found = py.detach(|| pool.install(|| self.labels.labels((part, first), rows)));
+        Ok(labels(py, &found.map_err(sentence)?))
+    }
 }
 
 /// The rows of a pool that the driver holds.
@@ -354,11 +521,11 @@ impl SideByPasses {
         let (side, seed) = side;
         let settings: BridgedClustering = read(spec)?;
         let side_spec: SideSpec = if side == "y" { settings.y } else { settings.x };
-        let resume = resume.map(state).transpose()?;
+        let resume = resume.map(state::<SideState>).transpose()?;
         let (look, held) = (&pool.0.look, &pool.1.held);
         let seed = Seed(seed).child(&side);
         let found = drive(py, run, save, |rows| {
-            let mut keep = |state: &KMeansState| rows.save(state);
+            let mut keep = |state: &SideState| rows.save(state);
             passes::cluster_side(&side_spec, rows, look, held, seed, resume, &mut keep)
         });
         Ok(Self { found: found? })
@@ -398,10 +565,14 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(sampled, m)?)?;
     m.add_function(wrap_pyfunction!(nearest_centre, m)?)?;
     m.add_function(wrap_pyfunction!(kmeans_by_passes, m)?)?;
+    m.add_function(wrap_pyfunction!(balanced_by_passes, m)?)?;
+    m.add_function(wrap_pyfunction!(mixture_by_passes, m)?)?;
     m.add_function(wrap_pyfunction!(counted, m)?)?;
     m.add_function(wrap_pyfunction!(bridge_by_passes, m)?)?;
     m.add_class::<PassKernel>()?;
     m.add_class::<Look>()?;
+    m.add_class::<BalancedLabels>()?;
+    m.add_class::<Components>()?;
     m.add_class::<Held>()?;
     m.add_class::<SideByPasses>()
 }

@@ -17,7 +17,16 @@ from pyspark.sql import functions as F
 from spark_session import session, vectors_of
 
 import bridged
-from bridged.spark import BridgedClustering, BridgedClusteringModel, KMeans, KMeansModel
+from bridged.spark import (
+    BalancedKMeans,
+    BalancedKMeansModel,
+    BridgedClustering,
+    BridgedClusteringModel,
+    GaussianMixture,
+    GaussianMixtureModel,
+    KMeans,
+    KMeansModel,
+)
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +216,97 @@ def test_what_is_wrong_with_pools_and_pairs_is_said(spark, pools):
     assert error(twice, y, pairs) == "x: a pair names id 0, which several rows have"
     assert "no key of the method" in error(x, y, pairs, settings={"clusterer": 3})
     assert "sides are clustered by" in error(x, y, pairs, settings={"cluster": "dbscan"})
+
+
+def test_balanced_clusters_have_equal_sizes_and_every_row_knows_its_own(frame, rows):
+    model = BalancedKMeans(k=7, seed=2).fit(frame)
+    summary = model.summary
+    assert set(summary.clusterSizes) <= {len(rows) // 7, len(rows) // 7 + 1} and sum(summary.clusterSizes) == len(rows)
+    assert 0 <= summary.relativeGap < 1e-6
+    lines = summary.predictions.select("id", "prediction").collect()
+    labels = np.array([line.prediction for line in sorted(lines, key=lambda line: int(line.id))])
+    assert np.bincount(labels).tolist() == summary.clusterSizes
+    means = np.array([rows[labels == j].mean(axis=0) for j in range(7)])
+    assert np.allclose(means, model.clusterCenters(), atol=1e-4)
+    cost = sum(((rows[labels == j] - means[j]) ** 2).sum() for j in range(7))
+    assert summary.trainingCost == pytest.approx(cost, rel=1e-4)
+    one = bridged.BalancedKMeans(7, random_state=2).fit(rows)
+    assert cost < 1.1 * one.inertia_
+
+
+def test_bounds_of_balanced_clusters_hold_and_those_that_cannot_are_told(frame, rows):
+    sizes = BalancedKMeans(k=4, minSize=100, maxSize=200).fit(frame).summary.clusterSizes
+    assert min(sizes) >= 100 and max(sizes) <= 200 and sum(sizes) == len(rows)
+    with pytest.raises(ValueError, match="cannot be split into 4 clusters"):
+        BalancedKMeans(k=4, maxSize=10).fit(frame)
+    with pytest.raises(ValueError, match="`k` must be at least 1"):
+        BalancedKMeans(k=0).fit(frame)
+
+
+def test_balanced_models_are_saved_and_new_rows_take_the_nearest_center(spark, frame, rows, tmp_path):
+    model = BalancedKMeans(k=5, seed=1).fit(frame)
+    model.save(str(tmp_path / "model"))
+    again = BalancedKMeansModel.load(str(tmp_path / "model"))
+    assert np.array_equal(again.clusterCenters(), model.clusterCenters())
+    assert again.summary.clusterSizes == model.summary.clusterSizes and again.summary.predictions is None
+    assert again.getK() == 5
+    distances = ((rows[:, None] - np.array(model.clusterCenters())[None]) ** 2).sum(axis=2)
+    lines = again.transform(frame).select("id", "prediction").collect()
+    assert [line.prediction for line in sorted(lines, key=lambda line: int(line.id))] == distances.argmin(1).tolist()
+
+
+def test_a_balanced_fit_that_was_stopped_goes_on_to_the_same_centers(frame, tmp_path, monkeypatch):
+    spec = BalancedKMeans(k=6, seed=3, tol=0.0, maxIter=5, checkpointPath=str(tmp_path / "states"))
+    whole = spec.copy({spec.checkpointPath: str(tmp_path / "other")}).fit(frame)
+    from bridged.spark import _checkpoint
+
+    keep, calls = _checkpoint.write, []
+
+    def stops(path, data):
+        keep(path, data)
+        calls.append(path)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_checkpoint, "write", stops)
+    with pytest.raises(KeyboardInterrupt):
+        spec.fit(frame)
+    monkeypatch.undo()
+    again = spec.fit(frame)
+    assert np.array_equal(again.clusterCenters(), whole.clusterCenters())
+    assert not list((tmp_path / "states").iterdir())
+
+
+def test_a_bridge_of_balanced_sides_has_their_sizes(pools, task):
+    for scale in ("none", "standardize"):
+        model = BridgedClustering(k=4, seed=0, settings={"cluster": "balanced", "scale": scale}).fit(*pools)
+        sizes = [len(task.X) // 4, -(-len(task.X) // 4)]
+        assert set(model.inspect()["x"]["sizes"]) <= set(sizes)
+        one = bridged.BridgedClustering(4, cluster="balanced", scale=scale).fit(task.X, task.Y, task.pairs)
+        assert np.allclose(model.to_local().predict(task.X), one.predict(task.X), atol=0.5)
+
+
+def test_a_mixture_is_as_likely_as_that_on_one_machine(spark, frame, rows, tmp_path):
+    for shape in ("diagonal", "spherical"):
+        model = GaussianMixture(k=5, covarianceType=shape, tol=1e-6, seed=1).fit(frame)
+        assert model.summary.converged and sum(model.summary.clusterSizes) == len(rows)
+        assert sum(model.weights) == pytest.approx(1)
+        assert model.variances.shape == ((5, 4) if shape == "diagonal" else (5, 1))
+        apart = (rows[:, None] - model.means[None]) ** 2 / model.variances[None]
+        logs = -0.5 * (apart + np.log(2 * np.pi * model.variances[None])).sum(axis=2)
+        if shape == "spherical":
+            logs = -0.5 * (apart.sum(axis=2) + 4 * np.log(2 * np.pi * model.variances[:, 0]))
+        logs += np.log(model.weights)
+        top = logs.max(axis=1, keepdims=True)
+        likelihood = (top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))).mean()
+        assert model.summary.logLikelihood == pytest.approx(likelihood, abs=1e-4)
+        lines = sorted(model.transform(frame).collect(), key=lambda line: int(line.id))
+        assert [line.prediction for line in lines] == logs.argmax(axis=1).tolist()
+        assert np.allclose([sum(line.probability) for line in lines], 1, atol=1e-5)
+        assert np.bincount([line.prediction for line in lines], minlength=5).tolist() == model.summary.clusterSizes
+        assert model.predict(rows[3]) == lines[3].prediction
+    model.save(str(tmp_path / "model"))
+    again = GaussianMixtureModel.load(str(tmp_path / "model"))
+    assert np.array_equal(again.means, model.means) and again.summary == model.summary and again.getK() == 5
+    with pytest.raises(ValueError, match="must be \"diagonal\" or \"spherical\""):
+        GaussianMixture(covarianceType="full").fit(frame)

@@ -4,7 +4,7 @@ use crate::checkpoints::{CheckpointFlags, Checkpoints, optimality};
 use crate::options::{self, usage};
 use crate::outputs;
 use crate::parts_out::{self, Folder, PartsFlags, PartsOut};
-use crate::passes::{self, PassFlags, Pieces};
+use crate::passes::{self, PassFlags, Pieces, ScratchFlags};
 use crate::peak::{self, Then};
 use crate::pools::{self, Columns};
 use crate::printer::{self, count, number, plural};
@@ -84,6 +84,8 @@ pub struct Args {
     #[command(flatten)]
     passes: PassFlags,
     #[command(flatten)]
+    scratch: ScratchFlags,
+    #[command(flatten)]
     checkpoint: CheckpointFlags,
     /// Print a summary as JSON
     #[arg(long)]
@@ -115,7 +117,7 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         count: Count::Told,
         sample: args.sample.map(|rows| rows as usize),
     };
-    let stored = match args.passes.may_be_large(&[&source]) || rows_per_file.is_some() {
+    let mut stored = match args.passes.may_be_large(&[&source]) || rows_per_file.is_some() {
         true => Some(stages.time("read", || source.stored(&columns.read, columns.select(&[])))?),
         false => None,
     };
@@ -130,8 +132,11 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         }
     }
     let is_large =
-        |rows: &&StoredRows| format.writes_pieces() && args.passes.is_large_to_cluster(rows, &side);
-    let labelled = match stored.as_ref().filter(is_large) {
+        |rows: &StoredRows| format.writes_pieces() && args.passes.is_large_to_cluster(rows, &side);
+    if let Some(rows) = stored.as_mut().filter(|rows| is_large(rows)) {
+        args.scratch.apply(&mut [rows])?;
+    }
+    let labelled = match stored.as_ref().filter(|rows| is_large(rows)) {
         Some(rows) => args.in_passes(rows, &side, talk, &stages)?,
         None => args.in_memory(&source, columns, &side, talk, &stages)?,
     };

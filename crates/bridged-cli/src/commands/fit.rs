@@ -4,7 +4,7 @@ use crate::bridge_view::{self, Show};
 use crate::checkpoints::{CheckpointFlags, optimality};
 use crate::history;
 use crate::outputs;
-use crate::passes::{self, PassFlags};
+use crate::passes::{self, PassFlags, ScratchFlags};
 use crate::peak::{self, Then};
 use crate::pools::{self, Columns, Named, Pairs, Unknown};
 use crate::printer::{self, count, plural};
@@ -78,6 +78,8 @@ pub struct Args {
     #[command(flatten)]
     passes: PassFlags,
     #[command(flatten)]
+    scratch: ScratchFlags,
+    #[command(flatten)]
     checkpoint: CheckpointFlags,
 
     /// Print the result as JSON
@@ -114,7 +116,10 @@ pub fn run(args: &Args, talk: &Talk) -> Result<()> {
         ),
         false => None,
     };
-    let stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
+    let mut stored = stored.filter(|(x, y)| args.passes.are_large([x, y], &settings));
+    if let Some((x, y)) = &mut stored {
+        args.scratch.apply(&mut [x, y])?;
+    }
     let save = |model: BridgedModel| -> Result<BridgedModel> {
         let model = match args.no_history {
             true => model,

@@ -137,3 +137,55 @@ fn labels_in_passes_are_the_labels_in_memory() {
     folder.ok("cluster x --in-passes -m dbscan --sample 60 -o sampled.csv");
     folder.fails(1, "cluster x --in-passes -m dbscan -o none.csv", &["--sample N"]);
 }
+
+#[test]
+fn mixtures_in_passes_are_the_mixtures_in_memory() {
+    let folder = folder();
+    for shape in ["diagonal", "spherical"] {
+        let cluster = format!("cluster -m gmm --set covariance={shape} -k 3");
+        folder.ok(&format!("{cluster} x.csv -o once.csv"));
+        folder.ok(&format!("{cluster} x --in-passes -o stream.csv"));
+        assert_eq!(folder.text("once.csv"), folder.text("stream.csv"), "{shape}");
+    }
+    let full = "cluster -m gmm --set covariance=full -k 3 x --in-passes -o none.csv";
+    folder.fails(1, full, &["needs all rows in memory", "diagonal or spherical"]);
+}
+
+#[test]
+fn rows_kept_in_a_scratch_folder_change_no_byte_and_leave_nothing() {
+    let folder = folder();
+    std::fs::create_dir(folder.path("scratch")).expect("a folder");
+    for method in ["kmeans", "minibatch", "gmm", "balanced"] {
+        let cluster = format!("cluster -m {method} -k 3 x --in-passes");
+        folder.ok(&format!("{cluster} -o without.csv"));
+        folder.ok(&format!("{cluster} --scratch scratch -o with.csv"));
+        assert_eq!(folder.text("with.csv"), folder.text("without.csv"), "{method}");
+    }
+    let fit = format!("{FIT} --in-passes --x x --y y");
+    folder.ok(&format!("{fit} -o without.bridged"));
+    folder.ok(&format!("{fit} --scratch scratch -o with.bridged"));
+    assert_eq!(folder.read("with.bridged"), folder.read("without.bridged"));
+    // Gaps are filled, and rows left out, before they are kept.
+    folder.write("x/part-4.csv", "id,name,v0,v1,v2,v3\nx90,gap,1,,3,4\nx91,last,1,2,3,4\n");
+    for missing in ["mean", "drop"] {
+        let cluster = format!("cluster -k 3 x --in-passes --missing {missing}");
+        folder.ok(&format!("{cluster} -o without.csv"));
+        folder.ok(&format!("{cluster} --scratch scratch -o with.csv"));
+        assert_eq!(folder.text("with.csv"), folder.text("without.csv"), "{missing}");
+    }
+    let left = std::fs::read_dir(folder.path("scratch")).expect("a folder").count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_scratch_folder_that_cannot_take_the_rows_is_told_before_the_work() {
+    let folder = folder();
+    let cluster = "cluster -k 3 x --in-passes --scratch nowhere -o out.csv";
+    folder.fails(1, cluster, &["`nowhere` cannot take the rows", "leave --scratch out"]);
+    folder.write("file", "");
+    let cluster = "cluster -k 3 x --in-passes --scratch file -o out.csv";
+    folder.fails(1, cluster, &["`file` cannot take the rows"]);
+    assert!(!folder.path("out.csv").exists());
+    // Rows that are read into memory need none.
+    folder.ok("cluster -k 3 x --scratch nowhere -o out.csv");
+}

@@ -141,6 +141,19 @@ pub enum SourceError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A scratch folder that cannot take the rows.
+    #[error(
+        "the scratch folder `{}` cannot take the rows, {} in all: {detail}; name another folder, or leave --scratch out",
+        folder.display(), shown_size(*needs)
+    )]
+    NoScratch {
+        /// The folder.
+        folder: PathBuf,
+        /// The bytes of the rows.
+        needs: u64,
+        /// What is wrong.
+        detail: String,
+    },
     /// A URL that this build cannot read.
     #[error("`{url}`: {detail}")]
     Remote {

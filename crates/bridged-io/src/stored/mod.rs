@@ -12,6 +12,7 @@
 mod batch;
 mod ids;
 mod open;
+mod scratch;
 
 use crate::ReadOptions;
 use crate::error::TableError;
@@ -25,6 +26,8 @@ use bridged::offset::Offset;
 use bridged::{PartAt, RowsAt};
 use bridged_math::rows::{Rows, RowsError, Visit};
 use bridged_math::{Matrix, MatrixRef, memory};
+pub use scratch::check_scratch;
+use scratch::{Scratch, Writing};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +57,8 @@ pub struct StoredRows {
     /// The rows that are left out, ascending.
     dropped: Vec<usize>,
     notes: Vec<String>,
+    /// Where rows are kept after the first pass, if they are.
+    scratch: Option<Scratch>,
 }
 
 /// Which columns a pass reads, and where they are in the tables that it gives.
@@ -123,6 +128,19 @@ impl StoredRows {
         };
         let missing = (self.missing != Missing::Refuse).then(|| self.missing.name().to_owned());
         RowsAt { names, parts, missing }
+    }
+
+    /// Keeps the rows of the first whole pass in a file without a name in `folder`, where later passes read them. Later
+    /// changes of the files are not noticed by these.
+    pub fn keep_in(&mut self, folder: &Path) -> Result<(), TableError> {
+        check_scratch(folder, self.scratch_bytes())?;
+        self.scratch = Some(Scratch::new(folder, self.rows(), self.cols));
+        Ok(())
+    }
+
+    /// How many bytes [`keep_in`](Self::keep_in) takes on the disk.
+    pub fn scratch_bytes(&self) -> u64 {
+        scratch::bytes_of(self.rows(), self.cols)
     }
 
     /// About how many bytes all of it takes as a [`Pool`] in memory: rows, ids and what is carried along.
@@ -317,18 +335,41 @@ impl Rows for StoredRows {
     }
 
     fn scan(&self, visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        if let Some(scratch) = self.scratch.as_ref().filter(|scratch| scratch.is_complete()) {
+            let (n, most) = (self.rows(), self.piece_rows());
+            let produce = |hand_over: &mut dyn FnMut((usize, Matrix)) -> Result<(), TableError>| {
+                (0..n).step_by(most).try_for_each(|first| {
+                    hand_over((first, scratch.read(first..(first + most).min(n))?))
+                })
+            };
+            return read_ahead(produce, |(first, rows): (usize, Matrix)| visit(first, rows.view()));
+        }
         let narrow = self.narrow(self.chosen.vector.places().iter().copied());
+        let mut writing = self.scratch.as_ref().map(Scratch::begin).transpose()?;
         let produce = |hand_over: &mut dyn FnMut((usize, Matrix)) -> Result<(), TableError>| {
             self.passes(&narrow, self.piece_rows(), &mut |piece| {
                 let first = self.kept(self.firsts[piece.part] + piece.table.first);
                 let rows = self.rows_of(piece, &narrow)?;
-                if rows.rows() == 0 { Ok(()) } else { hand_over((first, rows)) }
+                if rows.rows() == 0 {
+                    return Ok(());
+                }
+                writing.as_mut().map_or(Ok(()), |writing| writing.push(rows.view()))?;
+                hand_over((first, rows))
             })
         };
-        read_ahead(produce, |(first, rows): (usize, Matrix)| visit(first, rows.view()))
+        read_ahead(produce, |(first, rows): (usize, Matrix)| visit(first, rows.view()))?;
+        Ok(writing.map_or(Ok(()), Writing::finish)?)
     }
 
     fn scan_some(&self, rows: &[usize], visit: &mut Visit<'_>) -> Result<(), RowsError> {
+        if let Some(scratch) = self.scratch.as_ref().filter(|scratch| scratch.is_complete()) {
+            let mut at = 0;
+            return rows.chunks(self.piece_rows()).try_for_each(|some| {
+                visit(at, scratch.read_some(some)?.view())?;
+                at += some.len();
+                Ok(())
+            });
+        }
         let narrow = self.narrow(self.chosen.vector.places().iter().copied());
         let mut once = rows.to_vec();
         once.dedup();

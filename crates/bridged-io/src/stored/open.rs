@@ -52,6 +52,7 @@ impl StoredRows {
             means: Vec::new(),
             dropped: Vec::new(),
             notes,
+            scratch: None,
         };
         let known = select.fitted.is_some() || stored.are_singles();
         if cols == 0 || !known || stored.missing != Missing::Refuse {

@@ -69,6 +69,11 @@ impl Capacity {
         self.lower.len()
     }
 
+    /// The least and the most rows of a column.
+    pub fn bounds(&self, column: usize) -> (u32, u32) {
+        (self.lower[column], self.upper[column])
+    }
+
     /// Whether `n` rows can be assigned.
     pub fn check(&self, n: usize) -> Result<(), TransportError> {
         let sum = |b: &[u32]| b.iter().map(|&v| v as usize).sum::<usize>();
@@ -103,6 +108,8 @@ pub enum TransportError {
     },
     /// A cost is NaN or infinite.
     NotFinite,
+    /// A column has more rows than can be counted.
+    TooManyRows,
 }
 
 impl fmt::Display for TransportError {
@@ -115,6 +122,7 @@ impl fmt::Display for TransportError {
                  the rows"
             ),
             Self::NotFinite => f.write_str("a cost of the assignment is not a finite number"),
+            Self::TooManyRows => write!(f, "a column takes more than {} rows", u32::MAX),
         }
     }
 }

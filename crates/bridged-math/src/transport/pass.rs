@@ -186,6 +186,7 @@ pub(super) struct Least {
 
 /// PricesF32 precision decides most rows at several times the speed; the others are told apart by
 /// their margin.
+#[derive(Clone, Debug)]
 pub(super) struct PricesF32 {
     prices: Vec<f32>, // (k), and infinity up to a multiple of eight
     largest: f32,

@@ -215,7 +215,7 @@ impl Clusterer for BalancedKMeans {
 
 impl BalancedKMeans {
     /// The bounds for `n` rows; no cluster is ever empty.
-    fn bounds(&self, n: usize) -> Result<Capacity, ClusterError> {
+    pub(crate) fn bounds(&self, n: usize) -> Result<Capacity, ClusterError> {
         let (min, max) = match (self.min_size, self.max_size) {
             (None, None) => (n / self.k, n.div_ceil(self.k)),
             (min, max) => (min.unwrap_or(1).max(1), max.unwrap_or(n)),

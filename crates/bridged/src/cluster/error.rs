@@ -1,9 +1,10 @@
 //! What can go wrong while clustering, each with what to do about it.
 
+use super::Clusterer;
 use crate::settings::BadParameter;
 use bridged_math::memory::{self, TooLarge};
 use bridged_math::words::plural;
-use bridged_math::{Cancelled, RowsError};
+use bridged_math::{Cancelled, Rows, RowsError};
 use thiserror::Error;
 
 /// Why a clustering could not be made.
@@ -94,7 +95,7 @@ pub enum ClusterError {
     /// An algorithm that needs all rows in memory, and rows that are not.
     #[error(
         "this clustering needs all rows in memory, {} in all, and {} are free, enough for about {}; kmeans, \
-         balanced and minibatch read rows in passes, and --sample N clusters N rows and assigns the others",
+         balanced, minibatch and gmm (diagonal or spherical) read rows in passes, and --sample N clusters N rows and assigns the others",
         memory::shown(*needs),
         memory::shown(*free),
         plural(*most, "row")
@@ -115,5 +116,22 @@ pub enum ClusterError {
 impl From<crate::range::OutOfRange> for ClusterError {
     fn from(error: crate::range::OutOfRange) -> Self {
         Self::OutOfRange(error)
+    }
+}
+
+impl ClusterError {
+    /// What a clustering says of rows that it would need in memory.
+    pub(crate) fn needs_memory(clusterer: &(impl Clusterer + ?Sized), rows: &dyn Rows) -> Self {
+        let free = memory::free().unwrap_or(u64::MAX);
+        let needs = |n: usize| {
+            let held = 4 * (n as u64).saturating_mul(rows.cols() as u64);
+            clusterer.memory(n, rows.cols()).saturating_add(held)
+        };
+        let (mut most, mut too_many) = (0, rows.rows() + 1);
+        while most + 1 < too_many {
+            let middle = most.midpoint(too_many);
+            if needs(middle) <= free { most = middle } else { too_many = middle }
+        }
+        Self::NeedsMemory { needs: needs(rows.rows()), free, most }
     }
 }

@@ -64,8 +64,16 @@ impl Gaussian {
         sums.into_iter().sum::<f64>() / x.rows().max(1) as f64
     }
 
+    /// P(component | row), (n, k).
+    pub fn posteriors(&self, x: MatrixRef<'_>) -> Matrix {
+        let k = self.log_weights.len();
+        let all: Vec<usize> = (0..k).collect();
+        let values = self.log_posteriors(x, &all).into_iter().map(|log| log.exp() as f32).collect();
+        Matrix::new(x.rows(), k, values).expect("one row for each")
+    }
+
     /// log P(component `j` | row) for every row and each component of `which`, (n, which).
-    pub(super) fn log_posteriors(&self, x: MatrixRef<'_>, which: &[usize]) -> Vec<f64> {
+    pub(crate) fn log_posteriors(&self, x: MatrixRef<'_>, which: &[usize]) -> Vec<f64> {
         let densities = self.densities();
         let mut out = vec![0.0; x.rows() * which.len()];
         map_blocks_mut(&mut out, which.len(), |rows, out| {
@@ -120,7 +128,7 @@ impl Gaussian {
 
 /// A mixture made ready for evaluation.
 #[derive(Clone, Debug)]
-pub(super) struct Densities {
+pub(crate) struct Densities {
     d: usize,
     shift: Vec<f64>,
     constants: Vec<f64>, // (k), everything that does not depend on x
@@ -134,7 +142,7 @@ enum Form {
 }
 
 /// Some rows with what was computed of them.
-pub(super) struct Tile<'t> {
+pub(crate) struct Tile<'t> {
     pub k: usize,
     /// log π_j + log N(x; μ_j, Σ_j), (rows, k).
     pub log_joint: &'t mut [f64],
@@ -180,7 +188,7 @@ impl Densities {
     pub fn for_each_tile(&self, x: MatrixRef<'_>, mut f: impl FnMut(usize, Tile<'_>)) {
         let (k, d) = (self.constants.len(), self.d);
         let width = self.feature_width();
-        let len = tile_len(width.max(k));
+        let len = self.tile_rows();
         let mut features = Vec::with_capacity(len * width);
         let mut log_joint = vec![0.0; len * k];
         let mut whitened = Vec::new();
@@ -212,6 +220,11 @@ impl Densities {
             }
             f(first, Tile { k, log_joint, features });
         }
+    }
+
+    /// Rows of a tile.
+    pub fn tile_rows(&self) -> usize {
+        tile_len(self.feature_width().max(self.constants.len()))
     }
 
     /// Coefficients (k, 2d) of [x̃, x̃²], constants (k) and shift (d), unless a covariance is full.
@@ -249,7 +262,7 @@ fn fill_features(x: MatrixRef<'_>, shift: &[f64], width: usize, out: &mut Vec<f6
 }
 
 /// log Σ exp(v), without overflow.
-pub(super) fn log_sum_exp(v: &[f64]) -> f64 {
+pub(crate) fn log_sum_exp(v: &[f64]) -> f64 {
     let largest = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     largest + v.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }

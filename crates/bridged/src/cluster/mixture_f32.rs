@@ -25,7 +25,7 @@ const WIDE: usize = 2 * LANES;
 /// WeightedFeatures whose features are summed at once: these stay in the first cache for all components.
 const DEPTH: usize = 32;
 /// WeightedFeatures of a tile, whole [`ROWS`]: their features stay in cache, and no more than this many are summed in `f32`.
-const TILE: usize = 256;
+pub(crate) const TILE: usize = 256;
 /// The largest κ: a variance is then good to about 1e-5 of itself.
 const LARGEST: f64 = 64.0;
 /// Squares of centred rows neither overflow nor vanish if the mean variance is within these.
@@ -33,12 +33,19 @@ const VARIANCES: std::ops::Range<f64> = 1e-25..1e25;
 
 /// A mixture with diagonal or spherical covariances, ready for a pass in single precision.
 #[derive(Clone, Debug)]
-pub(super) struct MixtureF32 {
+pub(crate) struct MixtureF32 {
     k: usize,
     shift: Vec<f32>,     // (d)
     forms: Vec<Form>,    // (k / LANES, d)
     constants: Vec<f32>, // (k up to whole lanes); what fills up is no row's component
     far: f32,            // the largest ‖P μ̃‖
+}
+
+/// Room for a tile.
+struct Work {
+    features: Vec<f32>,
+    joint: Vec<f32>,
+    sums: Vec<f32>,
 }
 
 /// P and −P μ̃ of one column, for some components.
@@ -130,29 +137,47 @@ impl MixtureF32 {
 
     /// The sums over all rows, in parallel.
     pub fn moments(&self, x: MatrixRef<'_>) -> Moments {
-        let (padded, width, stride) = (self.constants.len(), 2 * x.cols(), self.stride());
+        let width = 2 * x.cols();
         let parts = map_blocks(x.rows(), |rows| {
             let mut part = Moments::zeros(self.k, width);
-            let mut features = vec![0.0f32; TILE * stride];
-            let mut joint = vec![0.0f32; TILE * padded];
-            let mut sums = vec![0.0f32; self.k * stride];
+            let mut work = self.work();
             for start in rows.clone().step_by(TILE) {
-                let tile = x.slice(start..(start + TILE).min(rows.end));
-                let m = tile.rows();
-                self.fill(tile, &mut features, &mut joint);
-                let joint = &mut joint[..m * padded];
-                let (log_likelihood, counts) = to_responsibilities(joint, &self.constants);
-                part.log_likelihood += log_likelihood;
-                add(&mut part.counts, &counts);
-                sums.fill(0.0);
-                self.add_weighted(joint, &features, &mut sums);
-                for (part, sums) in part.sums.chunks_exact_mut(width).zip(sums.chunks(stride)) {
-                    add(part, sums);
-                }
+                self.add_tile(x.slice(start..(start + TILE).min(rows.end)), &mut work, &mut part);
             }
             part
         });
         Moments::total(parts, self.k, width)
+    }
+
+    /// The sums over the rows of a tile.
+    pub fn of_tile(&self, tile: MatrixRef<'_>) -> Moments {
+        let mut one = Moments::zeros(self.k, 2 * tile.cols());
+        self.add_tile(tile, &mut self.work(), &mut one);
+        one
+    }
+
+    fn work(&self) -> Work {
+        let stride = self.stride();
+        Work {
+            features: vec![0.0; TILE * stride],
+            joint: vec![0.0; TILE * self.constants.len()],
+            sums: vec![0.0; self.k * stride],
+        }
+    }
+
+    fn add_tile(&self, tile: MatrixRef<'_>, work: &mut Work, part: &mut Moments) {
+        let (padded, width, stride) = (self.constants.len(), 2 * tile.cols(), self.stride());
+        let Work { features, joint, sums } = work;
+        self.fill(tile, features, joint);
+        let joint = &mut joint[..tile.rows() * padded];
+        let (log_likelihood, counts) = to_responsibilities(joint, &self.constants);
+        part.log_likelihood += log_likelihood;
+        add(&mut part.counts, &counts);
+        sums.fill(0.0);
+        self.add_weighted(joint, features, sums);
+        for (part, sums) in part.sums.chunks_exact_mut(width).zip(sums.chunks(stride)) {
+            add(part, sums);
+        }
     }
 
     /// From row to row of the features, [x̃, x̃²] and zeros up to a whole number of [`WIDE`].

@@ -7,7 +7,7 @@
 
 mod agglomerative;
 mod assign;
-mod balanced;
+pub(crate) mod balanced;
 mod bounds;
 mod clustering;
 mod dbscan;
@@ -30,7 +30,7 @@ pub(crate) mod soft;
 mod softmax;
 mod spectral;
 mod spread;
-mod state;
+pub(crate) mod state;
 mod sums;
 #[cfg(test)]
 mod testing;
@@ -49,11 +49,15 @@ pub use dbscan::{Dbscan, Dense, Eps, Near, dense_regions};
 pub(crate) use distinct::distinct_rows;
 pub use error::ClusterError;
 pub use gaussian::Gaussian;
+pub(crate) use gaussian::{Densities, log_sum_exp};
+pub(crate) use gmm::{About, EmRun, Parameters};
 pub use gmm::{Covariance, GaussianMixture};
 pub use init::Init;
 pub use kmeans::{Algorithm, KMeans, SAMPLED_STARTS};
 pub use memberships::Memberships;
 pub use minibatch::MiniBatchKMeans;
+pub(crate) use mixture_f32::{MixtureF32, TILE};
+pub(crate) use moments::Moments;
 pub use spectral::Spectral;
 pub use spread::Spread;
 pub(crate) use spread::spaced;
@@ -161,19 +165,7 @@ pub trait Clusterer: Check + Debug + Send + Sync {
     ) -> Result<Clustering, ClusterError> {
         match rows.in_memory() {
             Some(x) => self.cluster(x, seed, watch),
-            None => {
-                let free = memory::free().unwrap_or(u64::MAX);
-                let needs = |n: usize| {
-                    let held = 4 * (n as u64).saturating_mul(rows.cols() as u64);
-                    self.memory(n, rows.cols()).saturating_add(held)
-                };
-                let (mut most, mut too_many) = (0, rows.rows() + 1);
-                while most + 1 < too_many {
-                    let middle = most.midpoint(too_many);
-                    if needs(middle) <= free { most = middle } else { too_many = middle }
-                }
-                Err(ClusterError::NeedsMemory { needs: needs(rows.rows()), free, most })
-            }
+            None => Err(ClusterError::needs_memory(self, rows)),
         }
     }
 

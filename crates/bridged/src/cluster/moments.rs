@@ -11,14 +11,15 @@
 
 use super::gaussian::Densities;
 use bridged_math::MatrixRef;
-use bridged_math::chunks::{map_blocks, map_blocks_mut};
+use bridged_math::chunks::{map_blocks, map_blocks_mut, par_map};
 use bridged_math::linalg::{Accum, View, product};
+use bridged_math::rows::{BlockSums, Rows, RowsError, scan_tiles};
 use bridged_math::simd;
 use std::ops::Range;
 
 /// Sums over all rows, weighted by responsibilities.
-#[derive(Clone, Debug)]
-pub(super) struct Moments {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Moments {
     /// Σ r, (k).
     pub counts: Vec<f64>,
     /// Σ r [x̃, x̃²], (k, width); the squares only where a width of 2 d was asked for.
@@ -61,16 +62,12 @@ impl Moments {
         keep: Option<&mut [f64]>,
     ) -> Self {
         let work = |rows: Range<usize>, mut keep: Option<&mut [f64]>| {
-            let mut part = Self::zeros(k, width);
+            let (mut part, mut one) = (Self::zeros(k, width), Self::zeros(k, width));
             densities.for_each_tile(x.slice(rows), |first, tile| {
-                for row in tile.log_joint.chunks_exact_mut(k) {
-                    part.log_likelihood += to_responsibilities(row);
-                    part.counts.iter_mut().zip(&*row).for_each(|(c, r)| *c += r);
-                }
-                let m = tile.log_joint.len() / k;
-                let responsibilities = View::new(tile.log_joint, m, k);
-                product(responsibilities.t(), tile.features, Accum::Add, &mut part.sums);
+                one.fill(&mut *tile.log_joint, tile.features);
+                part.add(&one);
                 if let Some(keep) = keep.as_deref_mut() {
+                    let m = tile.log_joint.len() / k;
                     keep[first * k..(first + m) * k].copy_from_slice(tile.log_joint);
                 }
             });
@@ -83,15 +80,97 @@ impl Moments {
         Self::total(parts, k, width)
     }
 
+    /// Those of one tile: log joint densities (m, k) become responsibilities, features are (m, width).
+    fn fill(&mut self, log_joint: &mut [f64], features: View<'_>) {
+        let k = self.counts.len();
+        self.log_likelihood = 0.0;
+        self.counts.fill(0.0);
+        for row in log_joint.chunks_exact_mut(k) {
+            self.log_likelihood += to_responsibilities(row);
+            self.counts.iter_mut().zip(&*row).for_each(|(c, r)| *c += r);
+        }
+        let responsibilities = View::new(log_joint, log_joint.len() / k, k);
+        product(responsibilities.t(), features, Accum::Replace, &mut self.sums);
+    }
+
+    /// Those of the rows of a tile.
+    pub fn of_tile(tile: MatrixRef<'_>, densities: &Densities, k: usize, width: usize) -> Self {
+        let mut one = Self::zeros(k, width);
+        densities.for_each_tile(tile, |_, tile| one.fill(tile.log_joint, tile.features));
+        one
+    }
+
+    /// From labels of rows that need not be in memory, with the bytes of [`of_labels`](Self::of_labels).
+    pub fn of_labelled_rows(
+        rows: &dyn Rows,
+        label: impl Fn(usize) -> u32,
+        k: usize,
+        shift: &[f64],
+        width: usize,
+    ) -> Result<Self, RowsError> {
+        let mut sums = BlockSums::new(rows.rows(), k * (1 + width));
+        rows.scan(&mut |first, part| {
+            sums.add(first, part.rows(), |range, all| {
+                let (counts, sums) = all.split_at_mut(k);
+                for i in range {
+                    let j = label(first + i) as usize;
+                    counts[j] += 1.0;
+                    add_row(part.row(i), shift, &mut sums[j * width..(j + 1) * width]);
+                }
+            });
+            Ok(())
+        })?;
+        let mut counts = sums.total();
+        let sums = counts.split_off(k);
+        Ok(Self { counts, sums, log_likelihood: 0.0 })
+    }
+
+    /// Of rows that need not be in memory, tile by tile, with the bytes of a pass over rows in memory whose
+    /// tiles are `of_tile`.
+    pub fn by_passes(
+        rows: &dyn Rows,
+        tile: usize,
+        (k, width): (usize, usize),
+        of_tile: &(dyn Fn(MatrixRef<'_>) -> Self + Sync),
+    ) -> Result<Self, RowsError> {
+        let (mut total, mut block) = (Self::zeros(k, width), Self::zeros(k, width));
+        let at_once = tiles_at_once(k, width) * tile;
+        scan_tiles(rows, tile, &mut |_, run, block_ends| {
+            for first in (0..run.rows()).step_by(at_once) {
+                let some = run.slice(first..(first + at_once).min(run.rows()));
+                let tiles = par_map(some.rows().div_ceil(tile), |t| {
+                    of_tile(some.slice(t * tile..((t + 1) * tile).min(some.rows())))
+                });
+                tiles.iter().for_each(|one| block.add(one));
+            }
+            if block_ends {
+                total.add(&block);
+                block = Self::zeros(k, width);
+            }
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    /// Adds those of rows that follow.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(t, p)| *t += p);
+        self.sums.iter_mut().zip(&other.sums).for_each(|(t, p)| *t += p);
+        self.log_likelihood += other.log_likelihood;
+    }
+
     /// Adds parts in order.
     pub fn total(parts: Vec<Self>, k: usize, width: usize) -> Self {
         parts.into_iter().fold(Self::zeros(k, width), |mut total, part| {
-            total.counts.iter_mut().zip(part.counts).for_each(|(t, p)| *t += p);
-            total.sums.iter_mut().zip(part.sums).for_each(|(t, p)| *t += p);
-            total.log_likelihood += part.log_likelihood;
+            total.add(&part);
             total
         })
     }
+}
+
+/// How many tiles are summed side by side: no more than 64 MB of sums.
+pub(super) fn tiles_at_once(k: usize, width: usize) -> usize {
+    ((64 << 20) / (8 * k * (width + 1)).max(1)).clamp(2, 64)
 }
 
 /// Adds x̃, and its squares if there is room for them; the same bytes at every level.

@@ -77,7 +77,7 @@ impl<'a> States<'a> {
 }
 
 /// 32-bit floats by their bits, for `#[serde(with = "bits")]`.
-pub(super) mod bits {
+pub(crate) mod bits {
     use bridged_math::Matrix;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -136,7 +136,8 @@ mod tests {
     use crate::cluster::balanced::large::cluster_by_passes;
     use crate::cluster::testing::blobs;
     use crate::cluster::{
-        BalancedKMeans, ClusterError, Clusterer, Clustering, Init, KMeans, MiniBatchKMeans,
+        BalancedKMeans, ClusterError, Clusterer, Clustering, GaussianMixture, Init, KMeans,
+        MiniBatchKMeans,
     };
     use bridged_math::rows::{InParts, RowsError, Visit};
     use bridged_math::{Event, Matrix, Silent};
@@ -263,5 +264,7 @@ mod tests {
         goes_on(&x, |rows, watch| batches.fit_rows(rows, Seed(2), watch));
         let balanced = BalancedKMeans { k: 6, restarts: 2, ..BalancedKMeans::default() };
         goes_on(&x, |rows, watch| cluster_by_passes(&balanced, rows, Seed(2), watch));
+        let mixture = GaussianMixture { k: 4, restarts: 2, max_iter: 6, ..Default::default() };
+        goes_on(&x, |rows, watch| mixture.fit_rows(rows, Seed(2), watch));
     }
 }

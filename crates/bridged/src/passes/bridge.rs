@@ -5,7 +5,8 @@
 //! check) is measured on the rows that the driver holds: a sample of both pools and the rows of the pairs.
 //! The model is the same type as that of pools in files, and holds the same rows.
 
-use super::kmeans::{ByPasses, KMeansByPasses, KMeansState, Save, Start};
+use super::balanced::{BalancedByPasses, BalancedState};
+use super::kmeans::{ByPasses, KMeansByPasses, KMeansState, Start};
 use super::partial::Partial;
 use super::pass::{Of, Pass, View, Work};
 use super::{Look, Partitions, PassError};
@@ -22,6 +23,7 @@ use crate::separation::{Failed, separation_of};
 use crate::settings::{BridgedClustering, Check, KeepRows, PairRows, SideSpec};
 use crate::side::{Names, Side};
 use bridged_math::{Matrix, Seed, Watch, cancel::cancellable};
+use serde::{Deserialize, Serialize};
 
 /// Rounds of k-means‖.
 const ROUNDS: u32 = 2;
@@ -44,11 +46,26 @@ pub struct HeldRows {
 pub struct SideByPasses {
     scaler: Scaler,
     clusters: ByPasses,
+    /// The clusters of the rows that are held, where they are not the nearest.
+    labels: Option<Vec<u32>>,
     /// The means of the clusters and of all rows, in the units of the data.
     values: Matrix,
     mean: Vec<f32>,
     total: u64,
 }
+
+/// Where the clustering of a side is between two iterations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SideState {
+    /// Of balanced k-means.
+    Balanced(BalancedState),
+    /// Of k-means.
+    KMeans(KMeansState),
+}
+
+/// What hears of the state of a side after every iteration.
+pub type SaveSide<'a> = dyn FnMut(&SideState) -> Result<(), PassError> + 'a;
 
 /// Clusters one side. Where its clustering stood before can be given, and is handed out.
 pub fn cluster_side(
@@ -57,21 +74,38 @@ pub fn cluster_side(
     look: &Look,
     held: &HeldRows,
     seed: Seed,
-    resume: Option<KMeansState>,
-    save: &mut Save<'_>,
+    resume: Option<SideState>,
+    save: &mut SaveSide<'_>,
 ) -> Result<SideByPasses, PassError> {
-    let kmeans = supported(spec)?;
-    kmeans.check().map_err(|e| PassError::BadParameter(e.to_string()))?;
+    supported(spec)?;
     let scaler = scaler(spec.scale, look, held)?;
-    let view = View { scaler: scaler.clone(), metric: kmeans.metric };
-    let start = match &kmeans.init {
-        Init::PlusPlus => Start::Parallel { rounds: ROUNDS },
-        Init::Random => Start::Random,
-        Init::Given(given) => Start::Given(given.clone()),
+    let view = View { scaler: scaler.clone(), metric: Metric::Euclidean };
+    let other = || PassError::OtherCheckpoint { what: "the clusterings" };
+    let (clusters, labelling) = match &spec.cluster {
+        ClusterSpec::BalancedKMeans(balanced) => {
+            let resume = match resume {
+                None => None,
+                Some(SideState::Balanced(state)) => Some(state),
+                Some(SideState::KMeans(_)) => return Err(other()),
+            };
+            let by_passes = BalancedByPasses { spec: balanced.clone(), seed };
+            let mut save = |state: &BalancedState| save(&SideState::Balanced(state.clone()));
+            let found = by_passes.fit(rows, look, &view, resume, &mut save)?;
+            (found.clusters, Some(found.labels))
+        }
+        ClusterSpec::KMeans(kmeans) => {
+            let resume = match resume {
+                None => None,
+                Some(SideState::KMeans(state)) => Some(state),
+                Some(SideState::Balanced(_)) => return Err(other()),
+            };
+            let by_passes = kmeans_by_passes(kmeans, seed)?;
+            let mut save = |state: &KMeansState| save(&SideState::KMeans(state.clone()));
+            (by_passes.fit(rows, look, &view, resume, &mut save)?, None)
+        }
+        _ => return Err(PassError::OtherVersion),
     };
-    let KMeans { k, max_iter, tol, .. } = *kmeans;
-    let by_passes = KMeansByPasses { k, start, max_iter, tol, seed };
-    let clusters = by_passes.fit(rows, look, &view, resume, save)?;
+    let k = clusters.sizes.len();
     if let Some(j) = clusters.sizes.iter().position(|&size| size == 0) {
         return Err(PassError::BadParameter(format!(
             "cluster {j} of {k} has no rows: the rows have fewer groups that differ; choose a smaller k"
@@ -83,9 +117,10 @@ pub fn cluster_side(
             "a cluster has more than {most} rows, which is the most that a model counts; choose a larger k"
         )));
     }
-    let values = match scaler {
-        Scaler::None => clusters.means.clone(),
-        _ => {
+    let values = match (&scaler, &labelling) {
+        (Scaler::None, _) => clusters.means.clone(),
+        (_, Some(labelling)) => labelling.means_of_data(rows, look)?,
+        (_, None) => {
             let centroids = clusters.centroids.clone();
             let pass = Pass { view, work: Work::Assign { centroids, sums: Of::Data, farthest: 0 } };
             match Partial::merged(rows.run(&pass)?)? {
@@ -97,22 +132,40 @@ pub fn cluster_side(
             }
         }
     };
+    let at = |i: usize| look.place(held.numbers[i]);
+    let labels = labelling.map(|l| l.labels_at(&at, held.rows.view())).transpose()?;
     let mean = look.moments.mean.iter().map(|&v| v as f32).collect();
-    Ok(SideByPasses { scaler, clusters, values, mean, total: look.moments.rows() })
+    Ok(SideByPasses { scaler, clusters, labels, values, mean, total: look.moments.rows() })
+}
+
+fn kmeans_by_passes(kmeans: &KMeans, seed: Seed) -> Result<KMeansByPasses, PassError> {
+    kmeans.check().map_err(|e| PassError::BadParameter(e.to_string()))?;
+    let start = match &kmeans.init {
+        Init::PlusPlus => Start::Parallel { rounds: ROUNDS },
+        Init::Random => Start::Random,
+        Init::Given(given) => Start::Given(given.clone()),
+    };
+    let KMeans { k, max_iter, tol, .. } = *kmeans;
+    Ok(KMeansByPasses { k, start, max_iter, tol, seed })
 }
 
 /// The clustering of a side, if passes over partitions can make it.
-fn supported(spec: &SideSpec) -> Result<&KMeans, PassError> {
-    let refuse = |why: String| Err(PassError::BadParameter(why));
-    match &spec.cluster {
-        ClusterSpec::KMeans(kmeans) if kmeans.metric == Metric::Cosine => refuse(
+fn supported(spec: &SideSpec) -> Result<(), PassError> {
+    let metric = match &spec.cluster {
+        ClusterSpec::KMeans(kmeans) => kmeans.metric,
+        ClusterSpec::BalancedKMeans(balanced) => balanced.metric,
+        other => {
+            return Err(PassError::BadParameter(format!(
+                "on a cluster, sides are clustered by \"kmeans\" or \"balanced\", not by \"{}\"",
+                other.name()
+            )));
+        }
+    };
+    match metric {
+        Metric::Euclidean => Ok(()),
+        Metric::Cosine => Err(PassError::BadParameter(
             "on a cluster, angles are compared by `scale=\"l2\"` in place of the metric \"cosine\""
                 .into(),
-        ),
-        ClusterSpec::KMeans(kmeans) => Ok(kmeans),
-        other => refuse(format!(
-            "on a cluster, sides are clustered by \"kmeans\", not by \"{}\"",
-            other.name()
         )),
     }
 }
@@ -140,14 +193,14 @@ fn scaler(scale: Scale, look: &Look, held: &HeldRows) -> Result<Scaler, PassErro
 impl Side {
     /// A side of which all rows were clustered and some are here.
     fn by_passes(found: SideByPasses, held: &HeldRows) -> Result<Self, Error> {
-        let SideByPasses { scaler, clusters, values, mean, total } = found;
+        let SideByPasses { scaler, clusters, labels, values, mean, total } = found;
         let scaled = scaler.apply(held.rows.view());
         let rule =
             AssignRule::Nearest { centres: clusters.centroids.clone(), metric: Metric::Euclidean };
         let count = |&size: &u64| u32::try_from(size).expect("checked when it was clustered");
         let sizes = clusters.sizes.iter().map(count);
         let clustering = Clustering {
-            labels: rule.assign(scaled.view()),
+            labels: labels.unwrap_or_else(|| rule.assign(scaled.view())),
             centroids: clusters.means.clone(),
             sizes: sizes.collect(),
             inertia: clusters.inertia(),

@@ -3,9 +3,12 @@
 //! Rows are taken one after the other, so the size of the batches changes no bit of the result.
 //! Cost of an assignment: the products of rows and centroids, as for rows in memory.
 
-use super::partial::{Drawn, Moments, Partial, Sums};
-use super::pass::{Of, Pass, Work};
-use bridged_math::distance::{nearest, squared_distance};
+use super::mixture::Shared;
+use super::partial::{Drawn, Moments, Partial, Prices, Sums};
+use super::pass::{Doubt, Mixture, Of, Pass, Priced, Work};
+use bridged_math::distance::{Centres, nearest, squared_distance};
+use bridged_math::transport::Choice;
+use bridged_math::transport::large::{PricedCentres, Tally};
 use bridged_math::{Matrix, MatrixRef, Seed, simd};
 use thiserror::Error;
 
@@ -26,6 +29,10 @@ pub struct Kernel {
     /// Rows that came so far.
     rows: u64,
     cols: Option<usize>,
+    /// The centroids of a pass with prices, made ready once.
+    priced: Option<PricedCentres>,
+    /// The components of a pass with a mixture, and rows that wait for a tile to be full.
+    shared: Option<Shared>,
     partial: Partial,
 }
 
@@ -45,8 +52,20 @@ impl Kernel {
                     ..Sums::default()
                 })
             }
+            Work::Mixture(work) => Partial::Mixture(work.no_rows()),
+            Work::Price(Priced { centroids, .. }) => {
+                let k = centroids.rows();
+                let (costs, tally) = (vec![0.0; k], Tally::new(k));
+                Partial::Prices(Prices { costs, tally, ..Prices::default() })
+            }
         };
-        Self { pass, part, rows: 0, cols: None, partial }
+        let (mut priced, mut shared) = (None, None);
+        match &pass.work {
+            Work::Price(work) => priced = Some(work.centres()),
+            Work::Mixture(work) => shared = Some(Shared::new(work, part)),
+            _ => {}
+        }
+        Self { pass, part, rows: 0, cols: None, priced, shared, partial }
     }
 
     /// The next rows, and how often each counts.
@@ -96,6 +115,16 @@ impl Kernel {
                 let added = if *sums == Of::Data { rows } else { seen };
                 assign(seen, added, weights, at, centroids, all);
             }
+            (Work::Mixture(_), Partial::Mixture(all)) => {
+                self.shared.as_mut().expect("made with the kernel").add(seen, all);
+            }
+            (Work::Price(work), Partial::Prices(all)) => {
+                let added = if work.sums == Of::Data { rows } else { seen };
+                let centres = self.priced.as_ref().expect("made with the kernel");
+                if !price((seen, added, rows), at, (work, centres), all) {
+                    return bad(0, "or one soon after it is too far from the others to compare; scale the rows".into());
+                }
+            }
             _ => unreachable!("the partial result was made for the pass"),
         }
         self.rows += rows.rows() as u64;
@@ -109,9 +138,13 @@ impl Kernel {
             (Scaler::Affine { shift: mean, .. } | Scaler::Project { mean, .. }, _) => {
                 Some(mean.len())
             }
-            (_, Work::Draw { centres: c, .. } | Work::Assign { centroids: c, .. }) => {
-                Some(c.cols())
-            }
+            (
+                _,
+                Work::Draw { centres: c, .. }
+                | Work::Assign { centroids: c, .. }
+                | Work::Price(Priced { centroids: c, .. }),
+            ) => Some(c.cols()),
+            (_, Work::Mixture(Mixture { shift, .. })) => Some(shift.len()),
             (_, Work::Look | Work::Sample { .. }) => Some(cols),
         }
     }
@@ -120,6 +153,9 @@ impl Kernel {
     pub fn finish(mut self) -> Partial {
         if let Partial::Moments(moments) = &mut self.partial {
             moments.parts.push((self.part, self.rows));
+        }
+        if let (Some(mut shared), Partial::Mixture(all)) = (self.shared.take(), &mut self.partial) {
+            shared.end(all);
         }
         self.partial
     }
@@ -228,4 +264,71 @@ fn assign(
             }
         },
     );
+}
+
+impl Priced {
+    /// The centroids with their prices.
+    pub(super) fn centres(&self) -> PricedCentres {
+        let centres = Centres::with_shift(self.centroids.clone(), self.shift.clone());
+        PricedCentres::new(centres, self.prices.clone(), (self.reach, self.every as usize))
+    }
+}
+
+impl Doubt {
+    /// Whether a row with this margin is in doubt.
+    pub(super) fn holds(&self, at: (u64, u64), margin: f32) -> bool {
+        margin < self.below || (margin < self.some_below && chance(self.seed, at) < self.share)
+    }
+}
+
+/// Rows for which distances are measured, that are added up, and as they are in the data.
+type Forms<'a> = (MatrixRef<'a>, MatrixRef<'a>, MatrixRef<'a>);
+
+/// False if a cost is no number.
+fn price(
+    (seen, added, data): Forms<'_>,
+    (part, first): (u64, u64),
+    (work, centres): (&Priced, &PricedCentres),
+    all: &mut Prices,
+) -> bool {
+    let d = added.cols();
+    all.sums.resize(work.centroids.rows() * d, 0.0);
+    let mut chosen = vec![Choice::default(); seen.rows()];
+    if !centres.choose(first as usize, seen, &mut chosen, &mut all.tally) {
+        return false;
+    }
+    let mut stay = Vec::with_capacity(chosen.len());
+    for (i, choice) in chosen.iter().enumerate() {
+        let at = (part, first + i as u64);
+        if work.doubt.holds(at, choice.margin) {
+            all.doubt.push(at, f64::from(choice.margin), data.row(i));
+        } else {
+            let j = choice.label as usize;
+            all.costs[j] += squared_distance(seen.row(i), work.centroids.row(j));
+            stay.push(i);
+        }
+    }
+    let sums = &mut all.sums;
+    simd::vectorize(
+        #[inline(always)]
+        || {
+            for &i in &stay {
+                let j = chosen[i].label as usize;
+                let sum = &mut sums[j * d..(j + 1) * d];
+                sum.iter_mut().zip(added.row(i)).for_each(|(s, &v)| *s += f64::from(v));
+            }
+        },
+    );
+    if !work.after.is_empty() {
+        let (rows, chosen) = match stay.len() == chosen.len() {
+            true => (None, chosen),
+            false => {
+                let rows = seen.select(stay.iter().copied());
+                (Some(rows), stay.iter().map(|&i| chosen[i]).collect())
+            }
+        };
+        let rows = rows.as_ref().map_or(seen, Matrix::view);
+        centres.lacking(rows, &chosen, &work.after, |cost| all.lacking += cost);
+    }
+    true
 }

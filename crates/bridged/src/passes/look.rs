@@ -20,6 +20,18 @@ impl Look {
         self.first.get(&part).map_or(row, |first| first + row)
     }
 
+    /// Where a row with a number among all rows lies: (partition, row).
+    pub(super) fn place(&self, number: u64) -> (u64, u64) {
+        let mut before = 0;
+        for &(part, rows) in &self.moments.parts {
+            if number < before + rows {
+                return (part, number - before);
+            }
+            before += rows;
+        }
+        (0, number)
+    }
+
     /// Σ w ‖row − mean‖² ÷ (Σ w · columns): the mean over the columns of their variance.
     pub fn variance(&self) -> f64 {
         let Moments { weight, scatter, .. } = &self.moments;

@@ -2,7 +2,7 @@
 //!
 //! A [`Pass`] is a few numbers that say what to do with every row: centroids, a seed. A [`Kernel`] does it
 //! for the rows of one partition and ends with a [`Partial`], which is small whatever the rows. The drivers
-//! ([`KMeansByPasses`], and `BridgedClustering::fit_by_passes`) turn the partial results of one pass into
+//! ([`KMeansByPasses`], [`BalancedByPasses`], and `BridgedClustering::fit_by_passes`) turn the partial results of one pass into
 //! the next pass. They know rows only by [`Partitions`], which an engine implements: Spark, Ray, or here
 //! [`Local`].
 //!
@@ -18,28 +18,34 @@
 //! | `kernel.rs` | from one to the other |
 //! | `look.rs` | the first two passes of every fit: counts, moments, a sample |
 //! | `kmeans.rs` | k-means‖ and Lloyd's iteration |
+//! | `balanced.rs` | balanced k-means by prices |
+//! | `mixture.rs` | Gaussian mixtures |
 //! | `bridge.rs` | both sides of a model, and the model from samples of them |
 //! | `local.rs` | partitions of a matrix in memory |
 //! | `wire.rs` | all of it as bytes |
 
+mod balanced;
 mod bridge;
 mod kernel;
 mod kmeans;
 mod local;
 mod look;
+mod mixture;
 mod partial;
 mod pass;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-pub use bridge::{HeldRows, SideByPasses, cluster_side};
+pub use balanced::{Balanced, BalancedByPasses, BalancedState, Labelling, SaveBalanced};
+pub use bridge::{HeldRows, SaveSide, SideByPasses, SideState, cluster_side};
 pub use kernel::{BadRow, Kernel, chance};
 pub use kmeans::{ByPasses, KMeansByPasses, KMeansState, Save, Start};
 pub use local::Local;
 pub use look::{Look, look, sample};
-pub use partial::{Drawn, Moments, Partial, Rows, Sums};
-pub use pass::{Of, Pass, View, Work};
+pub use mixture::{MixtureByPasses, MixtureFound, MixtureState, SaveMixture};
+pub use partial::{Drawn, Moments, Partial, Prices, Rows, Shares, Sums};
+pub use pass::{Doubt, Mixture, Of, Pass, Priced, View, Work};
 
 use thiserror::Error;
 

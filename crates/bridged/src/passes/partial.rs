@@ -3,6 +3,7 @@
 use super::PassError;
 use super::wire::{Reader, Writer};
 use bridged_math::Matrix;
+use bridged_math::transport::large::{CLASSES, Tally};
 
 /// What a pass came to over one partition, or over several that follow each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,10 @@ pub enum Partial {
     Drawn(Drawn),
     /// Of an assignment.
     Sums(Sums),
+    /// Of an assignment with prices.
+    Prices(Prices),
+    /// Of a mixture.
+    Mixture(Shares),
 }
 
 /// Counts, and the moments of each column.
@@ -67,6 +72,53 @@ pub struct Sums {
     pub farthest: Rows,
     /// How many of them are wanted.
     pub wanted: u64,
+}
+
+/// What a pass with prices came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices {
+    /// Σ x, (k, d), without the rows in doubt.
+    pub sums: Vec<f64>,
+    /// Σ ‖row − centroid‖², (k), without them.
+    pub costs: Vec<f64>,
+    /// How many rows each cluster has, and how near to others they are; with them.
+    pub tally: Tally,
+    /// The rows in doubt, as they are in the data, with their margins.
+    pub doubt: Rows,
+    /// By how much the others cost more at the prices after.
+    pub lacking: f64,
+}
+
+/// What a pass with a mixture came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// The rows that were seen.
+    pub rows: u64,
+    /// Σ r, (k).
+    pub counts: Vec<f64>,
+    /// Σ r [x̃, x̃²], (k, 2 d).
+    pub sums: Vec<f64>,
+    /// Σ log p(x).
+    pub log_likelihood: f64,
+    /// How many rows each component is the likeliest for, where that was asked for.
+    pub sizes: Vec<u64>,
+    /// The rows of least likelihood, with the negative of its logarithm.
+    pub least: Rows,
+    /// How many of them are wanted.
+    pub wanted: u64,
+}
+
+impl Shares {
+    fn add(&mut self, other: Shares) {
+        let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(t, f)| *t += f);
+        add(&mut self.counts, &other.counts);
+        add(&mut self.sums, &other.sums);
+        self.rows += other.rows;
+        self.log_likelihood += other.log_likelihood;
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(t, f)| *t += f);
+        self.least.append(other.least);
+        self.least.keep_largest(self.wanted as usize);
+    }
 }
 
 impl Rows {
@@ -210,6 +262,21 @@ impl Sums {
     }
 }
 
+impl Prices {
+    /// The rows that were seen.
+    pub fn count(&self) -> u64 {
+        self.tally.sizes.iter().sum()
+    }
+
+    fn add(&mut self, other: Prices) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(t, f)| *t += f);
+        self.costs.iter_mut().zip(&other.costs).for_each(|(t, f)| *t += f);
+        self.tally.add(other.tally);
+        self.doubt.append(other.doubt);
+        self.lacking += other.lacking;
+    }
+}
+
 impl Partial {
     /// Adds what the same pass came to over the partitions that follow.
     pub fn merge(&mut self, next: Partial) -> Result<(), PassError> {
@@ -231,6 +298,20 @@ impl Partial {
             (Self::Sums(all), Self::Sums(next)) if all.count() == 0 => *all = next,
             (Self::Sums(all), Self::Sums(next)) => {
                 if all.sums.len() != next.sums.len() || all.sizes.len() != next.sizes.len() {
+                    return Err(PassError::CutOff);
+                }
+                all.add(next);
+            }
+            (Self::Mixture(all), Self::Mixture(next)) => {
+                if all.sums.len() != next.sums.len() || all.sizes.len() != next.sizes.len() {
+                    return Err(PassError::CutOff);
+                }
+                all.add(next);
+            }
+            (Self::Prices(_), Self::Prices(next)) if next.count() == 0 => {}
+            (Self::Prices(all), Self::Prices(next)) if all.count() == 0 => *all = next,
+            (Self::Prices(all), Self::Prices(next)) => {
+                if all.sums.len() != next.sums.len() || all.costs.len() != next.costs.len() {
                     return Err(PassError::CutOff);
                 }
                 all.add(next);
@@ -278,6 +359,28 @@ impl Partial {
                 to.u64(s.wanted);
                 to.finish()
             }
+            Self::Mixture(m) => {
+                let mut to = Writer::new(4);
+                to.u64(m.rows);
+                to.f64s(&m.counts);
+                to.f64s(&m.sums);
+                to.f64(m.log_likelihood);
+                to.u64s(&m.sizes);
+                m.least.write(&mut to);
+                to.u64(m.wanted);
+                to.finish()
+            }
+            Self::Prices(p) => {
+                let mut to = Writer::new(3);
+                to.f64s(&p.sums);
+                to.f64s(&p.costs);
+                to.u64s(&p.tally.sizes);
+                to.u64s(&p.tally.hits);
+                to.u64s(&p.tally.margins);
+                p.doubt.write(&mut to);
+                to.f64(p.lacking);
+                to.finish()
+            }
         }
     }
 
@@ -321,6 +424,32 @@ impl Partial {
                     return Err(PassError::CutOff);
                 }
                 Self::Sums(sums)
+            }
+            4 => Self::Mixture(Shares {
+                rows: from.u64()?,
+                counts: from.f64s()?,
+                sums: from.f64s()?,
+                log_likelihood: from.f64()?,
+                sizes: from.u64s()?,
+                least: Rows::read(&mut from)?,
+                wanted: from.u64()?,
+            }),
+            3 => {
+                let prices = Prices {
+                    sums: from.f64s()?,
+                    costs: from.f64s()?,
+                    tally: Tally { sizes: from.u64s()?, hits: from.u64s()?, margins: from.u64s()? },
+                    doubt: Rows::read(&mut from)?,
+                    lacking: from.f64()?,
+                };
+                let (k, tally) = (prices.costs.len(), &prices.tally);
+                let fits = tally.sizes.len() == k
+                    && tally.margins.len() == CLASSES
+                    && prices.sums.len().is_multiple_of(k.max(1));
+                if !fits {
+                    return Err(PassError::CutOff);
+                }
+                Self::Prices(prices)
             }
             _ => return Err(PassError::OtherVersion),
         };

@@ -31,6 +31,34 @@ fn parallel() -> Start {
     Start::Parallel { rounds: 2 }
 }
 
+const NOBODY: Doubt = Doubt { below: 0.0, some_below: 0.0, share: 0.0, seed: 0 };
+const SOME: Doubt = Doubt { below: 0.5, some_below: 4.0, share: 0.4, seed: 9 };
+
+fn priced(centroids: Matrix, doubt: Doubt, after: Vec<f64>) -> Priced {
+    Priced {
+        shift: vec![0.25; centroids.cols()],
+        prices: vec![0.5, -1.0, 0.25],
+        reach: 3.0,
+        every: 3,
+        sums: if after.is_empty() { Of::Seen } else { Of::Data },
+        centroids,
+        doubt,
+        after,
+    }
+}
+
+fn mixture(centroids: &Matrix, least: u64) -> Mixture {
+    Mixture {
+        log_weights: vec![-1.0, -0.9, -1.4],
+        means: centroids.data().iter().map(|&v| f64::from(v)).collect(),
+        precisions: vec![0.5, 0.7, 0.4],
+        shift: vec![0.5; centroids.cols()],
+        rough: false,
+        counts: false,
+        least,
+    }
+}
+
 fn every_pass(x: &Matrix) -> Vec<Pass> {
     let centroids = x.view().select([0, 7, 9]);
     let affine = Scaler::Affine { shift: vec![1.0; x.cols()], factor: vec![0.5; x.cols()] };
@@ -44,7 +72,13 @@ fn every_pass(x: &Matrix) -> Vec<Pass> {
         Work::Sample { seed: 5, share: 0.3 },
         Work::Draw { centres: centroids.clone(), seed: 6, rate: 0.01 },
         Work::Assign { centroids: centroids.clone(), sums: Of::Seen, farthest: 4 },
-        Work::Assign { centroids, sums: Of::Data, farthest: 0 },
+        Work::Assign { centroids: centroids.clone(), sums: Of::Data, farthest: 0 },
+        Work::Price(priced(centroids.clone(), NOBODY, Vec::new())),
+        Work::Price(priced(centroids.clone(), SOME, vec![1.0, -0.5, 0.25])),
+        Work::Mixture(mixture(&centroids, 0)),
+        Work::Mixture(Mixture { rough: true, ..mixture(&centroids, 0) }),
+        Work::Mixture(Mixture { counts: true, ..mixture(&centroids, 0) }),
+        Work::Mixture(mixture(&centroids, 5)),
     ];
     let passes = views.iter().flat_map(|view| {
         works.iter().map(move |work| Pass { view: view.clone(), work: work.clone() })
@@ -57,7 +91,8 @@ fn batches_change_no_bit_of_a_partial_result() {
     let x = blobs(700, 6, 4, 3.0, 1);
     let weights: Vec<f64> = (0..700).map(|i| f64::from(i % 5)).collect();
     for pass in every_pass(&x) {
-        for weights in [None, Some(&weights[..])] {
+        let weighs = !matches!(pass.work, Work::Price(_) | Work::Mixture(_));
+        for weights in [None, weighs.then_some(&weights[..])] {
             let rows = |batch| {
                 let rows = Local::new(x.view(), 3).in_batches(batch);
                 match weights {

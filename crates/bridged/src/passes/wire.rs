@@ -49,6 +49,11 @@ impl Writer {
         self.f32s(matrix.data());
     }
 
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.u64(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
@@ -105,6 +110,11 @@ impl<'a> Reader<'a> {
         let data = self.f32s()?;
         let (Ok(rows), Ok(cols)) = (rows, cols) else { return Err(PassError::CutOff) };
         bridged_math::Matrix::new(rows, cols, data).map_err(|_| PassError::CutOff)
+    }
+
+    pub fn bytes(&mut self) -> Result<&'a [u8], PassError> {
+        let count = self.u64()?;
+        self.take(count, 1)
     }
 
     /// Whether all was read.

@@ -20,20 +20,26 @@
 //!
 //! Labels, prices and sizes are the same whatever the parts in which rows come and however many threads.
 
+mod priced;
+mod pricing;
 mod read;
 mod repair;
+
 mod steps;
 #[cfg(test)]
 mod tests;
 mod walls;
 
 use super::pass::{Choice, PricesF32};
-use super::{Capacity, Imbalance, TransportError};
+use super::{Capacity, TransportError};
 use crate::chunks::map_blocks_mut;
 use crate::distance::Centres;
 use crate::matrix::MatrixRef;
 use crate::rows::{Rows, RowsError};
+pub use priced::{CLASSES, PricedCentres, class, least_of_class};
+pub use pricing::{Pricing, Tally};
 use read::{Reader, UNIT};
+pub use repair::{gains, settle};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use steps::HITS;
@@ -56,16 +62,10 @@ pub struct Prices {
 /// Assigns rows to centres, pass by pass.
 #[derive(Clone, Debug)]
 pub struct Large {
-    capacity: Capacity,
-    state: Prices,
+    pricing: Pricing,
     rows: Vec<Choice>,
-    sizes: Vec<u32>,
     /// What the rows that changed their column in the last pass gained by it, in units of 2⁻³².
     gained: i128,
-    /// Rows near walls in the last pass, within `reach`, one in `every`.
-    hits: Vec<u64>,
-    reach: f64,
-    every: usize,
 }
 
 /// What a row adds to the cost of the column that it had before the pass.
@@ -132,51 +132,36 @@ pub type Visit<'a> = dyn FnMut(usize, MatrixRef<'_>, &[Choice]) + 'a;
 impl Large {
     /// `rows` rows, no prices yet.
     pub fn new(rows: usize, capacity: Capacity) -> Result<Self, TransportError> {
-        let k = capacity.columns();
-        let state = Prices {
-            prices: vec![0.0; k],
-            reach: f64::MAX,
-            every: (rows as f64 / HITS).ceil().max(1.0) as usize,
-            damping: 1.0,
-            wrong: None,
-        };
-        Self::resume(rows, capacity, state)
+        Ok(Self::of(Pricing::new(rows, capacity)?, rows))
     }
 
     /// Goes on from what passes over these or similar rows have learned.
     pub fn resume(rows: usize, capacity: Capacity, state: Prices) -> Result<Self, TransportError> {
-        capacity.check(rows)?;
-        assert_eq!(state.prices.len(), capacity.columns(), "one price per column");
-        let sizes = vec![0; capacity.columns()];
-        let (reach, every) = (state.reach, state.every);
-        let rows = vec![Choice::default(); rows];
-        Ok(Self { capacity, state, rows, sizes, gained: 0, hits: Vec::new(), reach, every })
+        Ok(Self::of(Pricing::resume(rows, capacity, state)?, rows))
     }
 
     /// Begins with what passes over a sample of the rows have learned.
-    pub fn adopt(
-        rows: usize,
-        capacity: Capacity,
-        mut state: Prices,
-    ) -> Result<Self, TransportError> {
-        state.every = (rows as f64 / HITS).ceil().max(1.0) as usize;
-        state.wrong = None;
-        Self::resume(rows, capacity, state)
+    pub fn adopt(rows: usize, capacity: Capacity, state: Prices) -> Result<Self, TransportError> {
+        Ok(Self::of(Pricing::adopt(rows, capacity, state)?, rows))
+    }
+
+    fn of(pricing: Pricing, rows: usize) -> Self {
+        Self { pricing, rows: vec![Choice::default(); rows], gained: 0 }
     }
 
     /// What is known so far.
     pub fn state(&self) -> &Prices {
-        &self.state
+        self.pricing.state()
     }
 
     /// The price of each column.
     pub fn prices(&self) -> &[f64] {
-        &self.state.prices
+        self.pricing.prices()
     }
 
     /// How many rows each column has.
     pub fn sizes(&self) -> &[u32] {
-        &self.sizes
+        &self.pricing.sizes
     }
 
     /// By how much the rows that changed their column in the last pass lowered their costs and prices, as
@@ -197,20 +182,36 @@ impl Large {
 
     /// How many rows are in the wrong place.
     pub fn wrong(&self) -> usize {
-        Imbalance::new(&self.capacity, &self.state.prices, &self.sizes).total() as usize
+        self.pricing.wrong()
     }
 
-    /// What the bounds would cost or save at the prices beyond what the sizes do: Σ_j max(l p, u p) − size p.
-    /// The cost of the labels of a pass less this is at most the optimum.
+    /// What the bounds would cost or save at the prices: see [`Pricing::shortfall`].
     pub fn shortfall(&self) -> f64 {
-        let sink = Imbalance::new(&self.capacity, &self.state.prices, &self.sizes).sink;
-        let columns = self.state.prices.iter().map(|p| p - sink).enumerate();
-        columns
-            .map(|(j, p)| {
-                let full = if p > 0.0 { self.capacity.upper[j] } else { self.capacity.lower[j] };
-                (f64::from(full) - f64::from(self.sizes[j])) * p
-            })
-            .sum()
+        self.pricing.shortfall()
+    }
+
+    /// Finds prices from nowhere: see [`Pricing::estimate`].
+    pub fn estimate(&mut self, costs: &[f32], sample: Sample) -> Result<(), TransportError> {
+        self.pricing.estimate(costs, sample)
+    }
+
+    /// Moves the prices by what the last pass saw: see [`Pricing::improve`].
+    pub fn improve(&mut self) -> usize {
+        self.pricing.improve()
+    }
+
+    /// Passes over the same centres: see [`Pricing::balance`].
+    pub fn balance(
+        &mut self,
+        rows: &dyn Rows,
+        some: MatrixRef<'_>,
+        centres: &Centres,
+        goal: usize,
+    ) -> Result<(), LargeError> {
+        let Self { pricing, rows: choices, .. } = self;
+        pricing.balance(some, centres, goal, &mut |pricing| {
+            pass(pricing, choices, (rows, centres), None, &mut |_, _, _| ()).map(|_| ())
+        })
     }
 
     /// Gives every row its cheapest column at the prices as they are. `own` makes the column that a row
@@ -222,44 +223,8 @@ impl Large {
         own: Option<Own<'_>>,
         visit: &mut Visit<'_>,
     ) -> Result<(), LargeError> {
-        let k = self.capacity.columns();
-        let prices_f32 = PricesF32::new(&self.state.prices);
-        (self.reach, self.every) = (self.state.reach, self.state.every);
-        let reader = Reader {
-            centres,
-            prices: &self.state.prices,
-            prices_f32: &prices_f32,
-            own,
-            reach: self.reach,
-            every: self.every,
-        };
-        let (choices, sizes, hits) = (&mut self.rows, &mut self.sizes, &mut self.hits);
-        sizes.fill(0);
-        hits.clear();
-        let mut gained = 0;
-        let mut finite = true;
-        rows.scan(&mut |first, part| {
-            let chosen = &mut choices[first..first + part.rows()];
-            let blocks = map_blocks_mut(chosen, 1, |range, chosen| {
-                reader.read(first + range.start, part.slice(range), chosen)
-            });
-            for block in blocks {
-                sizes.iter_mut().zip(block.sizes).for_each(|(s, b)| *s += b);
-                hits.extend(block.hits);
-                finite &= block.finite;
-                gained += block.gained;
-            }
-            visit(first, part, &choices[first..first + part.rows()]);
-            Ok(())
-        })?;
-        debug_assert_eq!(sizes.iter().map(|&s| s as usize).sum::<usize>(), choices.len());
-        if !finite {
-            return Err(TransportError::NotFinite.into());
-        }
-        debug_assert_eq!(sizes.len(), k);
-        self.gained = gained;
-        let wrong = self.wrong();
-        self.look_for(wrong);
+        let Self { pricing, rows: choices, gained } = self;
+        *gained = pass(pricing, choices, (rows, centres), own, visit)?;
         Ok(())
     }
 
@@ -275,4 +240,50 @@ impl Large {
     ) -> Result<Finish, LargeError> {
         repair::finish(self, rows, centres, room, enough)
     }
+}
+
+/// A pass at the prices as they are; what the rows that changed their column gained by it.
+fn pass(
+    pricing: &mut Pricing,
+    choices: &mut [Choice],
+    (rows, centres): (&dyn Rows, &Centres),
+    own: Option<Own<'_>>,
+    visit: &mut Visit<'_>,
+) -> Result<i128, LargeError> {
+    let prices_f32 = PricesF32::new(&pricing.state.prices);
+    (pricing.reach, pricing.every) = (pricing.state.reach, pricing.state.every);
+    let reader = Reader {
+        centres,
+        prices: &pricing.state.prices,
+        prices_f32: &prices_f32,
+        own,
+        reach: pricing.reach,
+        every: pricing.every,
+    };
+    let (sizes, hits) = (&mut pricing.sizes, &mut pricing.hits);
+    sizes.fill(0);
+    hits.clear();
+    let mut gained = 0;
+    let mut finite = true;
+    rows.scan(&mut |first, part| {
+        let chosen = &mut choices[first..first + part.rows()];
+        let blocks = map_blocks_mut(chosen, 1, |range, chosen| {
+            reader.read(first + range.start, part.slice(range), chosen)
+        });
+        for block in blocks {
+            sizes.iter_mut().zip(block.sizes).for_each(|(s, b)| *s += b);
+            hits.extend(block.hits);
+            finite &= block.finite;
+            gained += block.gained;
+        }
+        visit(first, part, &choices[first..first + part.rows()]);
+        Ok(())
+    })?;
+    debug_assert_eq!(sizes.iter().map(|&s| s as usize).sum::<usize>(), choices.len());
+    if !finite {
+        return Err(TransportError::NotFinite.into());
+    }
+    let wrong = pricing.wrong();
+    pricing.look_for(wrong, choices);
+    Ok(gained)
 }

@@ -12,23 +12,22 @@
 //! lacking for a row is at most the difference of both sides, and all that is lacking is at least the gap
 //! to the optimum. Margins become bounds by this; where they are too careful, a pass measures them again.
 
+use super::priced::{CLASSES, class};
 use super::read::{Reader, respond, write_costs};
 use super::steps::moved;
 use super::walls::Walls;
-use super::{Finish, Large, LargeError};
+use super::{Finish, Large, LargeError, Pricing};
 use crate::cancel::checkpoint;
 use crate::chunks::{map_blocks, map_blocks_mut};
 use crate::distance::Centres;
 use crate::rows::Rows;
 use crate::transport::pass::{self, Choice, PricesF32};
-use crate::transport::{Capacity, Imbalance, paths, prices, surplus};
+use crate::transport::{Capacity, Imbalance, TransportError, paths, prices, surplus};
 
 /// Steps of prices over the rows in doubt.
 const STEPS: usize = 24;
 /// Rounds after which a gap that is still too large stays, once all sizes are right.
 const ROUNDS: usize = 24;
-/// Classes of margins.
-const CLASSES: usize = 2 + 512;
 
 pub(super) fn finish(
     large: &mut Large,
@@ -37,7 +36,7 @@ pub(super) fn finish(
     room: usize,
     enough: f64,
 ) -> Result<Finish, LargeError> {
-    let (n, k) = (large.rows.len(), large.capacity.columns());
+    let (n, k) = (large.rows.len(), large.pricing.capacity.columns());
     let most = (room / k).max(1024).min(n);
     let mut doubt_in_all = 0;
     let mut target = (8 * large.wrong()).max(8 * k).max(1024);
@@ -46,9 +45,9 @@ pub(super) fn finish(
     let mut doubt: Vec<u32> = Vec::new();
     for round in 0.. {
         checkpoint();
-        let imbalance = large.level();
+        let imbalance = large.pricing.level();
         let gap = large.gap();
-        let feasible = large.is_feasible();
+        let feasible = large.pricing.is_feasible();
         if feasible && (gap <= enough || complete) {
             return Ok(Finish { gap, doubt: doubt_in_all });
         }
@@ -71,18 +70,6 @@ pub(super) fn finish(
 }
 
 impl Large {
-    /// Brings the price of the sink to zero, and says where rows are too many.
-    fn level(&mut self) -> Imbalance {
-        let imbalance = Imbalance::new(&self.capacity, &self.state.prices, &self.sizes);
-        self.state.prices.iter_mut().for_each(|p| *p -= imbalance.sink);
-        Imbalance::new(&self.capacity, &self.state.prices, &self.sizes)
-    }
-
-    fn is_feasible(&self) -> bool {
-        let bounds = self.capacity.lower.iter().zip(&self.capacity.upper);
-        self.sizes.iter().zip(bounds).all(|(s, (l, u))| (l..=u).contains(&s))
-    }
-
     /// How many rows are not known to be in their cheapest column.
     fn lacking(&self) -> usize {
         self.rows.iter().filter(|r| r.margin < 0.0).count()
@@ -95,20 +82,22 @@ impl Large {
         })
         .into_iter()
         .sum();
-        let of_column = |(j, &p): (usize, &f64)| {
-            let full = if p > 0.0 { self.capacity.upper[j] } else { self.capacity.lower[j] };
-            (f64::from(full) - f64::from(self.sizes[j])) * p
-        };
-        of_rows + self.state.prices.iter().enumerate().map(of_column).sum::<f64>()
+        of_rows + self.pricing.shortfall_at(0.0)
     }
 }
 
-/// The class of a margin: below zero, zero, and two for each power of two.
-fn class(margin: f32) -> usize {
-    match margin {
-        m if m > 0.0 => 2 + (m.to_bits() >> 22) as usize,
-        m if m < 0.0 => 0,
-        _ => 1,
+impl Pricing {
+    /// Brings the price of the sink to zero, and says where rows are too many.
+    fn level(&mut self) -> Imbalance {
+        let imbalance = self.imbalance();
+        self.state.prices.iter_mut().for_each(|p| *p -= imbalance.sink);
+        self.imbalance()
+    }
+
+    /// Whether all sizes are within their bounds.
+    pub fn is_feasible(&self) -> bool {
+        let bounds = self.capacity.lower.iter().zip(&self.capacity.upper);
+        self.sizes.iter().zip(bounds).all(|(s, (l, u))| (l..=u).contains(&s))
     }
 }
 
@@ -152,7 +141,7 @@ fn choose(
     target: usize,
     most: usize,
 ) -> Vec<u32> {
-    let k = large.capacity.columns();
+    let k = large.pricing.capacity.columns();
     let classes = Classes::new(&large.rows, k);
     // Rows of a column below this class are in doubt whatever the others are.
     let of_column: Vec<usize> = (0..k)
@@ -207,7 +196,7 @@ fn solve(
     centres: &Centres,
     doubt: &[u32],
 ) -> Result<(), LargeError> {
-    let k = large.capacity.columns();
+    let k = large.pricing.capacity.columns();
     let m = doubt.len();
     let numbers: Vec<usize> = doubt.iter().map(|&i| i as usize).collect();
     // The rows themselves pass by: with few columns they would take more room than their costs.
@@ -216,32 +205,13 @@ fn solve(
         write_costs(part, centres, &mut costs[at * k..(at + part.rows()) * k]);
         Ok(())
     })?;
-    let mut settled = large.sizes.clone();
+    let mut settled = large.pricing.sizes.clone();
     numbers.iter().for_each(|&i| settled[large.rows[i].label as usize] -= 1);
-    let capacity = large.capacity.left_by(&settled, m);
+    let capacity = large.pricing.capacity.left_by(&settled, m);
 
-    let mut prices = large.state.prices.clone();
-    let mut chosen = vec![Choice::default(); m];
-    let mut sizes = pass::assign(&costs, &prices, &mut chosen)?;
-    if Imbalance::new(&capacity, &prices, &sizes).total() as usize > m / 4 {
-        surplus::reduce(&costs, &capacity, &mut prices, &chosen, m / 64);
-        sizes = pass::assign(&costs, &prices, &mut chosen)?;
-    }
-    let sizes = improve(&costs, &capacity, &mut prices, &mut chosen, sizes, k.min(m / 64));
-    paths::finish(&costs, &capacity, &mut prices, &mut chosen, &sizes);
+    let (chosen, prices) = settle(&costs, &capacity, large.pricing.prices())?;
 
-    // How much each column gained on the one that gained least of the others.
-    let gains: Vec<f64> = prices.iter().zip(&large.state.prices).map(|(q, p)| q - p).collect();
-    let mut least = [f64::INFINITY; 2];
-    for &g in &gains {
-        if g < least[0] {
-            least = [g, least[0]];
-        } else if g < least[1] {
-            least[1] = g;
-        }
-    }
-    let lower: Vec<f64> =
-        gains.iter().map(|&g| g - if g == least[0] { least[1] } else { least[0] }).collect();
+    let lower = gains(&prices, large.pricing.prices());
     let mut next = doubt.iter().peekable();
     for (i, row) in (0u32..).zip(&mut large.rows) {
         if next.next_if_eq(&&i).is_none() {
@@ -252,16 +222,52 @@ fn solve(
         large.rows[i] =
             Choice { label: choice.label, margin: margin(costs, &prices, choice.label as usize) };
     }
-    large.sizes = settled;
-    chosen.iter().for_each(|c| large.sizes[c.label as usize] += 1);
-    large.state.prices = prices;
+    large.pricing.sizes = settled;
+    chosen.iter().for_each(|c| large.pricing.sizes[c.label as usize] += 1);
+    large.pricing.state.prices = prices;
     Ok(())
+}
+
+/// Assigns some rows exactly, whose costs (m, k) are in memory: the cheapest columns within the bounds, and
+/// prices at which they are the cheapest. Better `prices` to begin with make it faster.
+pub fn settle(
+    costs: &[f32],
+    capacity: &Capacity,
+    prices: &[f64],
+) -> Result<(Vec<Choice>, Vec<f64>), TransportError> {
+    let k = capacity.columns();
+    let m = costs.len() / k;
+    let mut prices = prices.to_vec();
+    let mut chosen = vec![Choice::default(); m];
+    let mut sizes = pass::assign(costs, &prices, &mut chosen)?;
+    if Imbalance::new(capacity, &prices, &sizes).total() as usize > m / 4 {
+        surplus::reduce(costs, capacity, &mut prices, &chosen, m / 64);
+        sizes = pass::assign(costs, &prices, &mut chosen)?;
+    }
+    let sizes = improve(costs, capacity, &mut prices, &mut chosen, sizes, k.min(m / 64));
+    paths::finish(costs, capacity, &mut prices, &mut chosen, &sizes);
+    Ok((chosen, prices))
+}
+
+/// How much each column gained on the one that gained least of the others: a row stays in its cheapest
+/// column if its margin is no less than that.
+pub fn gains(prices: &[f64], before: &[f64]) -> Vec<f64> {
+    let gains: Vec<f64> = prices.iter().zip(before).map(|(q, p)| q - p).collect();
+    let mut least = [f64::INFINITY; 2];
+    for &g in &gains {
+        if g < least[0] {
+            least = [g, least[0]];
+        } else if g < least[1] {
+            least[1] = g;
+        }
+    }
+    gains.iter().map(|&g| g - if g == least[0] { least[1] } else { least[0] }).collect()
 }
 
 impl Capacity {
     /// What settled rows leave to `m` others. Columns that have too many already take none; lower bounds
     /// that so few rows cannot fill are filled as far as they go.
-    fn left_by(&self, settled: &[u32], m: usize) -> Capacity {
+    pub fn left_by(&self, settled: &[u32], m: usize) -> Capacity {
         let left = |bounds: &[u32]| -> Vec<u32> {
             bounds.iter().zip(settled).map(|(b, s)| b.saturating_sub(*s)).collect()
         };
@@ -297,10 +303,10 @@ fn margin(costs: &[f32], prices: &[f64], a: usize) -> f32 {
 
 /// Measures the margins of all rows in the columns that they have.
 fn measure(large: &mut Large, rows: &dyn Rows, centres: &Centres) -> Result<(), LargeError> {
-    let prices_f32 = PricesF32::new(&large.state.prices);
+    let prices_f32 = PricesF32::new(&large.pricing.state.prices);
     let reader = Reader {
         centres,
-        prices: &large.state.prices,
+        prices: &large.pricing.state.prices,
         prices_f32: &prices_f32,
         own: None,
         reach: 0.0,

@@ -2,10 +2,9 @@
 
 use super::read::costs_of;
 use super::walls::Walls;
-use super::{Large, LargeError, Sample, Visit, repair};
+use super::{Pricing, Sample, repair};
 use crate::distance::Centres;
 use crate::matrix::MatrixRef;
-use crate::rows::Rows;
 use crate::transport::pass::{self, Choice};
 use crate::transport::{Capacity, Imbalance, TransportError, paths, prices, surplus};
 
@@ -16,12 +15,12 @@ const MANY: usize = 50;
 /// Passes that are spent at most on prices for the same centres.
 const PASSES: usize = 16;
 
-impl Large {
+impl Pricing {
     /// Finds prices from nowhere, by the costs (m, k) of a sample of the rows.
     pub fn estimate(&mut self, costs: &[f32], sample: Sample) -> Result<(), TransportError> {
         let k = self.capacity.columns();
         let m = costs.len() / k;
-        let capacity = self.capacity.scaled(m, self.rows.len());
+        let capacity = self.capacity.scaled(m, self.total);
         let mut rows = vec![Choice::default(); m];
         let wrong = |prices: &[f64], rows: &mut [Choice]| {
             let sizes = pass::assign(costs, prices, rows)?;
@@ -93,7 +92,7 @@ impl Large {
     /// Better prices for the centres of the last pass, by the costs (m, k) of a sample of the rows. How far
     /// the sizes are off is known of all rows; the sample only says by which prices so many would move.
     pub fn reprice(&mut self, costs: &[f32]) -> Result<(), TransportError> {
-        let (n, k) = (self.rows.len(), self.capacity.columns());
+        let (n, k) = (self.total, self.capacity.columns());
         let m = costs.len() / k;
         let imbalance = Imbalance::new(&self.capacity, &self.state.prices, &self.sizes);
         let mut prices = self.state.prices.clone();
@@ -116,17 +115,17 @@ impl Large {
 
     /// Passes over the same centres until at most `goal` rows are in the wrong place, or no prices are
     /// found that leave fewer there. While many are, prices are found on `some` of the rows, later by the
-    /// walls; a step after which more are in the wrong place is taken back.
-    pub fn balance(
+    /// walls; a step after which more are in the wrong place is taken back. `pass` is to be a pass at the
+    /// prices as they are, which [`hear`](Pricing::hear) was told of.
+    pub fn balance<E: From<TransportError>>(
         &mut self,
-        rows: &dyn Rows,
         some: MatrixRef<'_>,
         centres: &Centres,
         goal: usize,
-    ) -> Result<(), LargeError> {
-        let nothing: &mut Visit<'_> = &mut |_, _, _| ();
-        self.pass(rows, centres, None, nothing)?;
-        let n = self.rows.len();
+        pass: &mut dyn FnMut(&mut Pricing) -> Result<(), E>,
+    ) -> Result<(), E> {
+        pass(self)?;
+        let n = self.total;
         let mut best = self.sight();
         let mut samples = Some(Sample::Roughly);
         let mut step: Option<(Vec<f64>, Imbalance)> = None;
@@ -158,7 +157,7 @@ impl Large {
                 }
                 _ => break,
             }
-            self.pass(rows, centres, None, nothing)?;
+            pass(self)?;
             let now = self.sight();
             if now.wrong < best.wrong {
                 if 2 * now.wrong < best.wrong && samples == Some(Sample::Exactly) {
@@ -169,7 +168,7 @@ impl Large {
         }
         if self.state.prices != best.prices {
             self.state.prices = best.prices;
-            self.pass(rows, centres, None, nothing)?;
+            pass(self)?;
         }
         Ok(())
     }
@@ -182,20 +181,32 @@ impl Large {
 
     /// Chooses how near to a wall the rows are that the next pass counts, several times those that must
     /// move: a row seldom moves straight to where it is missing.
-    pub(super) fn look_for(&mut self, wrong: usize) {
-        let rows = std::mem::take(&mut self.rows);
-        self.look(&rows, (16.0 * wrong as f64 / rows.len() as f64).clamp(0.02, 0.999));
-        self.rows = rows;
+    pub(super) fn look_for(&mut self, wrong: usize, rows: &[Choice]) {
+        self.look(rows, self.share_for(wrong));
+    }
+
+    pub(super) fn share_for(&self, wrong: usize) -> f64 {
+        (16.0 * wrong as f64 / self.total as f64).clamp(0.02, 0.999)
     }
 
     fn look(&mut self, rows: &[Choice], share: f64) {
-        let reach = prices::quantile(rows, share);
-        // Where many rows are as near to two columns, none is nearer.
-        let least = rows.iter().map(|r| f64::from(r.margin.abs())).fold(0.0, f64::max) * 1e-6;
-        self.state.reach = reach.max(least).clamp(f64::from(f32::MIN_POSITIVE), f64::MAX);
-        self.state.every = (self.rows.len().max(rows.len()) as f64 * share / HITS).ceil() as usize;
-        self.state.every = self.state.every.max(1);
+        let largest = rows.iter().map(|r| f64::from(r.margin.abs())).fold(0.0, f64::max);
+        self.look_within(prices::quantile(rows, share), largest, share);
+        self.state.every = every(self.total.max(rows.len()), share);
     }
+
+    /// Counts rows whose margin is up to `reach`, which is a `share` of all.
+    pub(super) fn look_within(&mut self, reach: f64, largest: f64, share: f64) {
+        // Where many rows are as near to two columns, none is nearer.
+        let reach = reach.max(largest * 1e-6);
+        self.state.reach = reach.clamp(f64::from(f32::MIN_POSITIVE), f64::MAX);
+        self.state.every = every(self.total, share);
+    }
+}
+
+/// Of so many rows near walls, one in this many is counted.
+fn every(rows: usize, share: f64) -> usize {
+    ((rows as f64 * share / HITS).ceil() as usize).max(1)
 }
 
 /// Prices and what the rows made of them.

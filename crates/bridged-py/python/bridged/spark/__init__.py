@@ -2,6 +2,8 @@
 
 ==========================  ============================================================================
 :class:`KMeans`             an Estimator of pyspark.ml, in a Pipeline or alone
+:class:`BalancedKMeans`     the same with clusters of equal sizes, or of sizes within bounds
+:class:`GaussianMixture`    clusters with shares, variances and weights of their own
 :class:`BridgedClustering`  three DataFrames in; a model file that ``bridged.load`` and the command read out
 ==========================  ============================================================================
 
@@ -17,10 +19,24 @@ except ImportError as error:
 if tuple(int(number) for number in pyspark.__version__.split(".")[:2]) < (4, 1):
     raise ImportError(f"bridged.spark needs pyspark 4.1 or later, but {pyspark.__version__} is installed")
 
+from ._balanced import BalancedKMeans, BalancedKMeansModel, BalancedKMeansSummary
 from ._bridged import BridgedClustering, BridgedClusteringModel
 from ._kmeans import KMeans, KMeansModel, KMeansSummary
+from ._mixture import GaussianMixture, GaussianMixtureModel, GaussianMixtureSummary
 
-__all__ = ["BridgedClustering", "BridgedClusteringModel", "KMeans", "KMeansModel", "KMeansSummary"]
+__all__ = [
+    "BalancedKMeans",
+    "BalancedKMeansModel",
+    "BalancedKMeansSummary",
+    "BridgedClustering",
+    "BridgedClusteringModel",
+    "GaussianMixture",
+    "GaussianMixtureModel",
+    "GaussianMixtureSummary",
+    "KMeans",
+    "KMeansModel",
+    "KMeansSummary",
+]
 
 # What a saved stage names as its class must outlive the files here.
 for _name in __all__:

@@ -50,7 +50,8 @@ class _BridgedParams(Params):
 class BridgedClustering(_BridgedParams, HasMaxIter, HasTol, HasSeed):
     """Link two DataFrames that nobody linked by a few known pairs, and predict either from the other.
 
-    Each side is clustered by k-means over its partitions: centers, sizes, means and radii are those of all rows.
+    Each side is clustered by k-means over its partitions, or by balanced k-means with
+    ``settings={"cluster": "balanced"}``: centers, sizes, means and radii are those of all rows.
     What is measured on some rows anyway, the links and their check among it, is measured on the driver, on
     10,000 rows of each side and the rows of the pairs.
 
@@ -168,7 +169,7 @@ class BridgedClustering(_BridgedParams, HasMaxIter, HasTol, HasSeed):
         if self._given(self.k) is not None:
             given["n_clusters"] = self.getOrDefault(self.k)
         changes = {_model.KEYS[name]: _model._as_key(name, value) for name, value in given.items()}
-        if given["cluster"] == "kmeans":
+        if given["cluster"] in ("kmeans", "balanced"):
             changes |= {"cluster.max_iter": self.getMaxIter(), "cluster.tol": self.getTol()}
         with in_words_of(_model.KEYS):
             return _native.settings(preset, to_json(changes))

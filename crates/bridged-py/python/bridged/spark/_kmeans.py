@@ -39,25 +39,14 @@ from ._checkpoint import Checkpoint
 from ._partitions import SparkPartitions, vector_column
 
 
-class _KMeansParams(
-    HasFeaturesCol, HasPredictionCol, HasMaxIter, HasTol, HasSeed, HasWeightCol, HasDistanceMeasure, Params
-):
-    """Parameters that the estimator and the model share."""
+class ClusterParams(HasFeaturesCol, HasPredictionCol, HasMaxIter, HasTol, HasSeed, HasDistanceMeasure, Params):
+    """Parameters that all clusterings of a DataFrame have."""
 
     k: Param[int] = Param(Params._dummy(), "k", "the number of clusters, at least 1", TypeConverters.toInt)
-    initMode: Param[str] = Param(
-        Params._dummy(),
-        "initMode",
-        'where iterations start: "k-means||", "random" rows, or "given" by initialCenters',
-        TypeConverters.toString,
-    )
-    initSteps: Param[int] = Param(
-        Params._dummy(), "initSteps", "rounds of k-means||, at least 1; each is one pass", TypeConverters.toInt
-    )
     initialCenters: Param[list] = Param(
         Params._dummy(),
         "initialCenters",
-        'the centers that iterations start from where initMode is "given": k lists of numbers',
+        "the centers that iterations start from, k lists of numbers; without them, they are found",
         TypeConverters.toList,
     )
     idCol: Param[str] = Param(
@@ -79,20 +68,52 @@ class _KMeansParams(
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self._setDefault(
-            k=2,
-            initMode="k-means||",
-            initSteps=2,
-            tol=1e-4,
-            maxIter=20,
-            distanceMeasure="euclidean",
-            checkpointInterval=1,
-            seed=0,
-        )
+        self._setDefault(k=2, tol=1e-4, maxIter=20, distanceMeasure="euclidean", checkpointInterval=1, seed=0)
 
     def getK(self) -> int:
         """The number of clusters."""
         return self.getOrDefault(self.k)
+
+    def _given(self, param: Param) -> Any:
+        return self.getOrDefault(param) if self.isDefined(param) else None
+
+    def _set_checked(self, given: dict[str, Any]) -> Any:
+        if given.get("initialCenters") is not None:
+            given["initialCenters"] = np.asarray(given["initialCenters"], dtype=float).tolist()
+        return self._set(**given)
+
+    def _check(self, *counts: str) -> None:
+        if self.getDistanceMeasure() not in ("euclidean", "cosine"):
+            raise ValueError(f'`distanceMeasure` must be "euclidean" or "cosine", got {self.getDistanceMeasure()!r}')
+        for name in ("k", "maxIter", "checkpointInterval", *counts):
+            value = self.getOrDefault(name)
+            if value < 1:
+                raise ValueError(f"`{name}` must be at least 1, got {value}")
+        if not self.getTol() >= 0:
+            raise ValueError(f"`tol` must be 0 or more, got {self.getTol()}")
+        if self.getSeed() < 0:
+            raise ValueError(f"`seed` must be 0 or more, got {self.getSeed()}")
+
+    def _checkpoint(self, name: str) -> Checkpoint:
+        return Checkpoint(self._given(self.checkpointPath), name, self.getOrDefault(self.checkpointInterval))
+
+
+class _KMeansParams(ClusterParams, HasWeightCol):
+    """Parameters that the estimator and the model of k-means share."""
+
+    initMode: Param[str] = Param(
+        Params._dummy(),
+        "initMode",
+        'where iterations start: "k-means||", "random" rows, or "given" by initialCenters',
+        TypeConverters.toString,
+    )
+    initSteps: Param[int] = Param(
+        Params._dummy(), "initSteps", "rounds of k-means||, at least 1; each is one pass", TypeConverters.toInt
+    )
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._setDefault(initMode="k-means||", initSteps=2)
 
     def getInitMode(self) -> str:
         """Where iterations start."""
@@ -101,9 +122,6 @@ class _KMeansParams(
     def getInitSteps(self) -> int:
         """Rounds of k-means||."""
         return self.getOrDefault(self.initSteps)
-
-    def _given(self, param: Param) -> Any:
-        return self.getOrDefault(param) if self.isDefined(param) else None
 
 
 class KMeans(Estimator["KMeansModel"], _KMeansParams, DefaultParamsReadable["KMeans"], DefaultParamsWritable):
@@ -153,9 +171,8 @@ class KMeans(Estimator["KMeansModel"], _KMeansParams, DefaultParamsReadable["KMe
         """Sets parameters by their names."""
         given = self._input_kwargs
         if given.get("initialCenters") is not None:
-            given["initialCenters"] = np.asarray(given["initialCenters"], dtype=float).tolist()
             given.setdefault("initMode", "given")
-        return self._set(**given)
+        return self._set_checked(given)
 
     def setK(self, value: int) -> KMeans:
         """Sets the number of clusters."""
@@ -201,7 +218,7 @@ class KMeans(Estimator["KMeansModel"], _KMeansParams, DefaultParamsReadable["KMe
         spec = self._spec()
         centers = self._given(self.initialCenters) if self.getInitMode() == "given" else None
         given = None if centers is None else np.ascontiguousarray(centers, dtype=np.float32)
-        saved = Checkpoint(self._given(self.checkpointPath), "kmeans", self.getOrDefault(self.checkpointInterval))
+        saved = self._checkpoint("kmeans")
         rows = SparkPartitions(dataset, self.getFeaturesCol(), self._given(self.weightCol), self._given(self.idCol))
         with rows.cached():
             look = _native.Look(rows.run)
@@ -220,16 +237,7 @@ class KMeans(Estimator["KMeansModel"], _KMeansParams, DefaultParamsReadable["KMe
             raise ValueError(f'`initMode` must be "k-means||", "random" or "given", got {self.getInitMode()!r}')
         if start == "given" and self._given(self.initialCenters) is None:
             raise ValueError('`initMode` is "given", so `initialCenters` must say the centers')
-        if self.getDistanceMeasure() not in ("euclidean", "cosine"):
-            raise ValueError(f'`distanceMeasure` must be "euclidean" or "cosine", got {self.getDistanceMeasure()!r}')
-        for name in ("k", "maxIter", "initSteps", "checkpointInterval"):
-            value = self.getOrDefault(name)
-            if value < 1:
-                raise ValueError(f"`{name}` must be at least 1, got {value}")
-        if not self.getTol() >= 0:
-            raise ValueError(f"`tol` must be 0 or more, got {self.getTol()}")
-        if self.getSeed() < 0:
-            raise ValueError(f"`seed` must be 0 or more, got {self.getSeed()}")
+        self._check("initSteps")
         return {
             "k": self.getK(),
             "start": start,
@@ -261,19 +269,23 @@ class KMeansSummary(NamedTuple):
         names = ("sizes", "weights", "inertia", "iterations", "converged")
         return cls(*(report[name] for name in names))
 
+    def numbers(self) -> dict[str, Any]:
+        """As the core says it."""
+        return dict(zip(("sizes", "weights", "inertia", "iterations", "converged"), self))
+
     @property
     def k(self) -> int:
         """The number of clusters."""
         return len(self.clusterSizes)
 
 
-class KMeansModel(Model, _KMeansParams, MLReadable["KMeansModel"], MLWritable):
-    """Centers, and the cluster of any row."""
+class CentersModel(Model, ClusterParams, MLWritable):
+    """Centers, and the nearest of them to any row."""
 
     def __init__(self, centers: np.ndarray | None = None):
         super().__init__()
         self._centers = np.zeros((0, 0), np.float32) if centers is None else centers
-        self._summary: KMeansSummary | None = None
+        self._summary: Any = None
 
     def clusterCenters(self) -> list[np.ndarray]:
         """The center of each cluster."""
@@ -285,7 +297,7 @@ class KMeansModel(Model, _KMeansParams, MLReadable["KMeansModel"], MLWritable):
         return self._summary is not None
 
     @property
-    def summary(self) -> KMeansSummary:
+    def summary(self) -> Any:
         """What the fit came to."""
         if self._summary is None:
             raise RuntimeError("this model has no summary")
@@ -297,11 +309,11 @@ class KMeansModel(Model, _KMeansParams, MLReadable["KMeansModel"], MLWritable):
         cosine = self.getDistanceMeasure() == "cosine"
         return int(_native.nearest_centre(row.reshape(1, -1), self._centers, cosine, 1)[0])
 
-    def setFeaturesCol(self, value: str) -> KMeansModel:
+    def setFeaturesCol(self, value: str) -> CentersModel:
         """Sets the column of the vectors."""
         return self._set(featuresCol=value)
 
-    def setPredictionCol(self, value: str) -> KMeansModel:
+    def setPredictionCol(self, value: str) -> CentersModel:
         """Sets the column that is added."""
         return self._set(predictionCol=value)
 
@@ -319,16 +331,20 @@ class KMeansModel(Model, _KMeansParams, MLReadable["KMeansModel"], MLWritable):
         """How the model is saved."""
         return _Writer(self)
 
-    @classmethod
-    def read(cls) -> MLReader[KMeansModel]:
-        """How a model is loaded."""
-        return _Reader(cls)
-
-    def copy(self, extra: Any = None) -> KMeansModel:
+    def copy(self, extra: Any = None) -> CentersModel:
         """The same model with other parameters."""
         copied = super().copy(extra)
         copied._centers, copied._summary = self._centers, self._summary
         return copied
+
+
+class KMeansModel(CentersModel, _KMeansParams, MLReadable["KMeansModel"]):
+    """Centers of k-means, and the cluster of any row."""
+
+    @classmethod
+    def read(cls) -> MLReader[KMeansModel]:
+        """How a model is loaded."""
+        return Reader(cls, KMeansSummary)
 
 
 def labelled(column: pa.Array, answer) -> pa.Array:
@@ -350,19 +366,18 @@ def labelled(column: pa.Array, answer) -> pa.Array:
 class _Writer(MLWriter):
     """Parameters as every stage saves them; centers and sizes as a table of Parquet."""
 
-    def __init__(self, model: KMeansModel):
+    def __init__(self, model: CentersModel):
         super().__init__()
         self.model = model
 
     def saveImpl(self, path: str) -> None:
         model, spark = self.model, self.sparkSession
-        summary = model._summary
-        about = None if summary is None else {"trainingCost": summary.trainingCost, "numIter": summary.numIter}
-        if about is not None:
-            about["converged"] = summary.converged
+        about = None if model._summary is None else model._summary.numbers()
+        lists = {} if about is None else {name: about.pop(name) for name in list(about) if name in ("sizes", "weights")}
         DefaultParamsWriter.saveMetadata(model, path, spark, extraMetadata={"summary": about})
-        sizes = summary.clusterSizes if summary else [None] * len(model._centers)
-        weights = summary.clusterWeights if summary else sizes
+        nothing = [None] * len(model._centers)
+        sizes = lists.get("sizes", nothing)
+        weights = lists.get("weights", nothing)
         lines = [
             (cluster, center.tolist(), size, weight)
             for cluster, (center, size, weight) in enumerate(zip(model._centers, sizes, weights))
@@ -371,19 +386,20 @@ class _Writer(MLWriter):
         frame.coalesce(1).write.parquet(path.rstrip("/") + "/data")
 
 
-class _Reader(MLReader[KMeansModel]):
-    def __init__(self, of: type[KMeansModel]):
-        super().__init__()
-        self.of = of
+class Reader(MLReader[Any]):
+    """What the writer wrote."""
 
-    def load(self, path: str) -> KMeansModel:
+    def __init__(self, of: type[CentersModel], summary: Any):
+        super().__init__()
+        self.of, self.summary = of, summary
+
+    def load(self, path: str) -> Any:
         about = DefaultParamsReader.loadMetadata(path, self.sparkSession)
         lines = self.sparkSession.read.parquet(path.rstrip("/") + "/data").orderBy("cluster").collect()
         model = self.of(np.array([line.center for line in lines], dtype=np.float32))
         model._resetUid(about["uid"])
         DefaultParamsReader.getAndSetParams(model, about)
-        if (summary := about.get("summary")) is not None:
-            sizes, weights = ([line[name] for line in lines] for name in ("size", "weight"))
-            cost, made, rested = (summary[name] for name in ("trainingCost", "numIter", "converged"))
-            model._summary = KMeansSummary(sizes, weights, cost, made, rested)
+        if (report := about.get("summary")) is not None:
+            report["sizes"], report["weights"] = ([line[name] for line in lines] for name in ("size", "weight"))
+            model._summary = self.summary.of(report)
         return model

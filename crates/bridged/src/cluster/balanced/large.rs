@@ -78,7 +78,7 @@ fn room(rows: usize, k: usize) -> usize {
 }
 
 /// Rows of the sample that a run starts on.
-fn sample_len(rows: usize, k: usize) -> usize {
+pub(crate) fn sample_len(rows: usize, k: usize) -> usize {
     let wanted = 16_384.max(64 * k);
     if 2 * wanted >= rows { rows } else { wanted }
 }
