@@ -34,7 +34,8 @@ impl Answers {
     /// With new ones, each once; what contradicts an earlier answer is refused.
     pub fn with(
         mut self,
-        (yes, no): (&[(u32, u32)], &[(u32, u32)]),
+        yes: &[(u32, u32)],
+        no: &[(u32, u32)],
         (x, y): (&NewPool, &NewPool),
     ) -> Result<Self, Error> {
         let mut known: HashSet<(u32, u32)> = self.yes.iter().copied().collect();

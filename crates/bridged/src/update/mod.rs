@@ -106,7 +106,7 @@ impl BridgedModel {
 
     fn updated(&self, update: Update, watch: &dyn Watch) -> Result<Updated, Error> {
         let Update { x, y, pairs, negatives, forgetting, new_clusters } = update;
-        let answers = Answers::of(self, (&x, &y)).with((&pairs, &negatives), (&x, &y))?;
+        let answers = Answers::of(self, (&x, &y)).with(&pairs, &negatives, (&x, &y))?;
         let Answers { yes: mut all, no: mut denied, change } = answers;
         let rows_stay = x.is_unchanged() && y.is_unchanged();
         if rows_stay && change.added == 0 && denied.len() == self.negatives.len() {
