@@ -74,6 +74,15 @@ def test_tables_bring_their_ids_and_what_is_forgotten_is_gone(task, tmp_path):
     assert len(model.x_labels_) == 119, "what failed changed nothing"
 
 
+def test_answers_come_in_and_must_not_contradict(task):
+    model = BridgedClustering(4).fit(task.X, task.Y, task.pairs)
+    with pytest.warns(UserWarning, match="left out 1 of 2 pairs"):
+        model.add_pairs([(20, 21, "no"), (24, 25, "unsure")])
+    assert model.negatives_.tolist() == [[20, 21]] and len(model.pairs_) == len(task.pairs)
+    with pytest.raises(ValueError, match="contradicts the model, which was told no"):
+        model.add_pairs([(20, 21)])
+
+
 def test_older_rows_count_less_and_new_groups_are_offered(task):
     model = BridgedClustering(4, cluster="kmeans").fit(task.X, task.Y, task.pairs)
     far = np.full((30, task.X.shape[1]), 1e4) + np.random.default_rng(0).normal(size=(30, task.X.shape[1]))

@@ -200,6 +200,35 @@ fn rows_of_a_model_that_left_them_in_their_files_come_from_files_too() {
 }
 
 #[test]
+fn answers_of_yes_and_no_come_in_and_must_not_contradict() {
+    let folder = folder();
+    folder.write("no.csv", "x_id,y_id,answer\na10,b11,no\na12,b13,unsure\n");
+    folder.ok("update m.bridged --pairs no.csv --no-history -o m2.bridged");
+    folder.write(
+        "both.csv",
+        format!(
+            "x_id,y_id,answer\n{}a10,b11,no\n",
+            (0..6).map(|i| format!("a{i},b{i},yes\n")).collect::<String>()
+        ),
+    );
+    folder.ok(&format!("{FIT} --pairs both.csv --no-history -o fit.bridged"));
+    assert!(folder.read("m2.bridged") == folder.read("fit.bridged"), "as a fit with all answers");
+    folder.ok("update m2.bridged --pairs no.csv --no-history -o m3.bridged");
+    assert!(folder.read("m3.bridged") == folder.read("m2.bridged"), "an answer counts once");
+    folder.write("yes.csv", "x_id,y_id\na10,b11\n");
+    let parts = ["`a10` of x", "`b11` of y", "was told no"];
+    folder.fails(1, "update m2.bridged --pairs yes.csv --in-place", &parts);
+    folder.write("never.csv", "x_id,y_id,answer\na0,b0,no\n");
+    let parts = ["`a0` of x", "`b0` of y", "was told yes"];
+    folder.fails(1, "update m2.bridged --pairs never.csv --in-place", &parts);
+    // With the row its answers go.
+    folder.write("ids.txt", "a10\n");
+    folder.ok("update m2.bridged --forget ids.txt -o m4.bridged");
+    folder.write("again.csv", "x_id,y_id\na9,b11\n");
+    folder.ok("update m4.bridged --pairs again.csv --in-place");
+}
+
+#[test]
 fn two_updates_at_once_do_not_lose_one_of_them() {
     let folder = folder();
     let lock =
