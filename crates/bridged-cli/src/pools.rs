@@ -173,8 +173,19 @@ pub fn read_pairs(
     find_rows(table, &x, &y, unknown).with_context(|| format!("`{}`", path.display()))
 }
 
-/// The rows of pairs of ids.
+/// The rows of pairs of ids, of which a fit needs one.
 pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
+    let pairs = find_answers(table, x, y, unknown)?;
+    match pairs.rows.is_empty() {
+        true => bail!("{NONE}"),
+        false => Ok(pairs),
+    }
+}
+
+const NONE: &str = "there are no pairs in it: at least one known pair is needed to link the pools";
+
+/// The same where answers that rows do not belong together are enough.
+pub fn find_answers(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
     let (x_rows, y_rows) = (&x.rows, &y.rows);
     let PairsTable { names: [x_name, y_name], rows, negatives: denied, mut notes } = table;
     let mut pairs = Vec::with_capacity(rows.len() + 1);
@@ -256,7 +267,7 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
         bail!("none of its {all} names rows of x and y that are there");
     }
     if none {
-        bail!("there are no pairs in it: at least one known pair is needed to link the pools");
+        bail!("{NONE}");
     }
     Ok(Pairs { rows: pairs, negatives, notes })
 }

@@ -196,7 +196,7 @@ impl Args {
                     let table = bridged_io::read_pairs_with(path, &read)?;
                     let ids = (ids("x", &x, model, &x_source), ids("y", &y, model, &y_source));
                     let unknown = if self.skip_unknown { Unknown::Skip } else { Unknown::Refuse };
-                    pools::find_rows(table, &ids.0, &ids.1, unknown)
+                    pools::find_answers(table, &ids.0, &ids.1, unknown)
                         .with_context(|| format!("`{}`", path.display()))
                 })?;
                 notes.extend(talk.notes(path, &pairs.notes));
