@@ -169,8 +169,9 @@ def test_columns_are_named_in_the_words_of_the_command(command, task, tmp_path):
     pairs = pd.DataFrame([(f"r{i}", f"s{j}") for i, j in task.pairs], columns=["x", "y"])
     pairs.to_csv(tmp_path / "pairs.csv", index=False, sep=";")
     command(
-        *("fit", "--x", "x.parquet", "--y", "y.csv", "--pairs", "pairs.csv", "-k", 4, "-o", "c.bridged", "--no-history"),
+        *("fit", "--x", "x.parquet", "--y", "y.csv", "--pairs", "pairs.csv", "-k", 4, "--no-history"),
         *("--x-id", "key", "--x-columns", "a,b,c", "--x-exclude", "c", "--sep", ";", "--decimal", ","),
+        *("-o", "c.bridged"),
         cwd=tmp_path,
     )
     model = bridged.BridgedClustering(4)

@@ -19,12 +19,12 @@ from ._batches import PredictionBatches
 from ._bridge import Bridge
 from ._cluster import BY_NAME, Clusters
 from ._drift import Drift, ModelDiff
-from ._pairs import as_answers
+from ._pairs import as_answers, as_pairs
 from ._prediction import Neighbors, Prediction
 from ._search import PairSamples, answered_task_of
 from ._sources import Opened, Wanted, files_of, is_source, memory_limit, open_source, warn
-from ._update import Changing
 from ._types import Floats, Pairs, Progress, Rows, Seed
+from ._update import Changing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -194,8 +194,8 @@ class BridgedClustering(Runs, BaseEstimator):
             The output pool; it may differ in size, in dimension and in kind.
         pairs : sequence of (row of x, row of y), array (n, 2), table of two id columns, or its path
             What is known. A column ``answer``, or a third element of each pair, says "yes", "no" (the two rows
-            belong to different groups) or "unsure", which is left out. Ids are those of ``x_ids`` and ``y_ids``, else of the id columns, else
-            of the index of a pandas frame, else row numbers.
+            belong to different groups) or "unsure", which is left out. Ids are those of ``x_ids`` and
+            ``y_ids``, else of the id columns, else of the index of a pandas frame, else row numbers.
         x_ids, y_ids : sequence, optional
             What the rows are called, if they are in memory; the pairs then name them so.
         memory : str or int, optional

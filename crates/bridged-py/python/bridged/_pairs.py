@@ -11,7 +11,6 @@ from . import _native
 from ._arrays import Pool, as_list, as_table, text_of
 from ._sources import Opened
 
-
 ANSWER = "answer"
 
 
