@@ -14,7 +14,7 @@ import bridged
 from bridged import _native
 
 #: Modules that need a package that is not always there.
-NEEDS = {"bridged.spark": "pyspark", "bridged._partition": "pyarrow"}
+NEEDS = {"bridged.spark": "pyspark", "bridged.ray": "ray", "bridged._partition": "pyarrow"}
 MODULES = ["bridged", *(f"bridged.{m.name}" for m in pkgutil.iter_modules(bridged.__path__) if m.name != "_native")]
 PACKAGE = Path(bridged.__file__).parent
 

@@ -27,6 +27,7 @@ def test_more_pairs_predict_as_a_fit_with_all_of_them(task, members):
         "added": len(pairs) - 4,
         "known": 0,
         "forgotten": 0,
+        "denied": 0,
     }
     np.testing.assert_array_equal(few.pairs_, pairs)
     assert [event["action"] for event in few.history_] == ["update"]

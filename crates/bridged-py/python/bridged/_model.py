@@ -372,7 +372,8 @@ class BridgedClustering(Runs, BaseEstimator):
         --------
         >>> from bridged import BridgedClustering
         >>> X, Y = [[0.0], [1.0], [9.0], [8.0]], [[5.0], [7.0], [5.5], [7.5]]
-        >>> model = BridgedClustering(2).fit(X, Y, [(0, 1), (2, 0)], x_ids=["a", "b", "c", "d"])
+        >>> pairs = [("a", "B"), ("c", "A")]
+        >>> model = BridgedClustering(2).fit(X, Y, pairs, x_ids=list("abcd"), y_ids=list("ABCD"))
         >>> len(model.forget(x=["c"]).x_labels_), model.pairs_.tolist()
         (3, [[0, 1]])
         """

@@ -35,9 +35,16 @@ def as_answers(pairs, x: Pool | Opened, y: Pool | Opened, *, by_id: bool) -> tup
             for said in _split(zip(*columns))
         )
     listed = [] if pairs is None else as_list(pairs)
-    if len(listed) and not isinstance(pairs, np.ndarray) and all(np.ndim(p) == 1 and len(p) == 3 for p in listed):
+    if len(listed) and not isinstance(pairs, np.ndarray) and all(map(_has_answer, listed)):
         return tuple(as_pairs(said, x, y, by_id=by_id) for said in _split(listed))
     return as_pairs(listed if pairs is None else pairs, x, y, by_id=by_id), _none()
+
+
+def _has_answer(pair) -> bool:
+    """Whether the third element of a pair is a word or a truth value: three numbers are a mistake."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 3:
+        return False
+    return pair[2] is None or isinstance(pair[2], (str, bool, np.bool_))
 
 
 def _none() -> np.ndarray:
