@@ -177,14 +177,16 @@ pub fn read_pairs(
 pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
     let pairs = find_answers(table, x, y, unknown)?;
     match pairs.rows.is_empty() {
-        true => bail!("{NONE}"),
+        true => {
+            bail!("there are no pairs in it: at least one known pair is needed to link the pools")
+        }
         false => Ok(pairs),
     }
 }
 
 const NONE: &str = "there are no pairs in it: at least one known pair is needed to link the pools";
 
-/// The same where answers that rows do not belong together are enough.
+/// The same where answers that rows do not belong together are enough; there may be none of either.
 pub fn find_answers(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
     let (x_rows, y_rows) = (&x.rows, &y.rows);
     let PairsTable { names: [x_name, y_name], rows, negatives: denied, mut notes } = table;
@@ -262,12 +264,8 @@ pub fn find_answers(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Re
             notes.push(format!("left out {} of {all}: {why}", count(left_out)));
         }
     }
-    let none = pairs.is_empty() && negatives.is_empty();
-    if none && !rows.is_empty() {
+    if pairs.is_empty() && negatives.is_empty() && !rows.is_empty() {
         bail!("none of its {all} names rows of x and y that are there");
-    }
-    if none {
-        bail!("{NONE}");
     }
     Ok(Pairs { rows: pairs, negatives, notes })
 }

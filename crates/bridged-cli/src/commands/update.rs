@@ -199,6 +199,9 @@ impl Args {
                     pools::find_answers(table, &ids.0, &ids.1, unknown)
                         .with_context(|| format!("`{}`", path.display()))
                 })?;
+                if pairs.rows.is_empty() && pairs.negatives.is_empty() {
+                    bail!("`{}` holds no pair, and no answer yes or no", path.display());
+                }
                 notes.extend(talk.notes(path, &pairs.notes));
                 (pairs.rows, pairs.negatives)
             }
@@ -310,6 +313,13 @@ fn print(changes: &Changes, out: &mut dyn Write) -> Result<()> {
             count(pairs.added),
             count(pairs.known),
             count(pairs.forgotten)
+        )?;
+    }
+    if pairs.denied > 0 {
+        writeln!(
+            out,
+            "rows that do not belong together: {} known",
+            plural(pairs.denied, "answer")
         )?;
     }
     let worth: Vec<_> =

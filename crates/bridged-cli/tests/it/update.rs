@@ -221,6 +221,14 @@ fn answers_of_yes_and_no_come_in_and_must_not_contradict() {
     folder.write("never.csv", "x_id,y_id,answer\na0,b0,no\n");
     let parts = ["`a0` of x", "`b0` of y", "was told yes"];
     folder.fails(1, "update m2.bridged --pairs never.csv --in-place", &parts);
+    folder.write("open.csv", "x_id,y_id,answer\na10,,\n");
+    folder.fails(
+        1,
+        "update m2.bridged --pairs open.csv --in-place",
+        &["open.csv", "no answer yes or no"],
+    );
+    let said = folder.ok("update m2.bridged --pairs more.csv -o m5.bridged");
+    assert!(said.contains("rows that do not belong together: 1 answer known"), "{said}");
     // With the row its answers go.
     folder.write("ids.txt", "a10\n");
     folder.ok("update m2.bridged --forget ids.txt -o m4.bridged");

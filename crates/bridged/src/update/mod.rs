@@ -7,7 +7,7 @@
 //! | rows, where older ones count less or stay in their files | each centroid moves to the weighted mean of what it stood for and its new rows |
 //!
 //! A model with more pairs has the bytes of a fit with those clusterings and all pairs. Clusters keep their numbers. New
-//! rows that no cluster explains are offered as clusters of their own ([`regions`]), and only added on demand.
+//! rows that no cluster explains are offered as clusters of their own (`regions.rs`), and only added on demand.
 //!
 //! | file | idea |
 //! |---|---|
