@@ -184,8 +184,6 @@ pub fn find_rows(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Resul
     }
 }
 
-const NONE: &str = "there are no pairs in it: at least one known pair is needed to link the pools";
-
 /// The same where answers that rows do not belong together are enough; there may be none of either.
 pub fn find_answers(table: PairsTable, x: &Ids, y: &Ids, unknown: Unknown) -> Result<Pairs> {
     let (x_rows, y_rows) = (&x.rows, &y.rows);
