@@ -299,6 +299,8 @@ fn ids(name: &str, pool: &NewPool, model: &BridgedModel, source: &Option<Source>
 
 /// The file whose lock an update holds.
 fn lock_path(target: &Path) -> PathBuf {
+    // A link and what it leads to are one file.
+    let target = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.lock"))
 }

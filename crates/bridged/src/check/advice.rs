@@ -1,5 +1,6 @@
 //! What a person should know before trusting a model, in plain sentences.
 
+use crate::bridge::BridgeSpec;
 use crate::bridge::LinkStatus;
 use crate::cluster::NOISE;
 use crate::model::{BridgedModel, Direction};
@@ -14,6 +15,14 @@ impl BridgedModel {
         }
         for direction in Direction::BOTH {
             self.warn_of_links(direction, &mut warnings);
+        }
+        if !self.negatives.is_empty() && !matches!(self.settings.bridge, BridgeSpec::Posterior(_)) {
+            warnings.push(format!(
+                "A {} bridge makes no use of answers that rows do not belong together, of which there are {}; the posterior \
+                 bridge does.",
+                self.settings.bridge.name(),
+                self.negatives.len()
+            ));
         }
         let noise = self.votes.pairs.iter().filter(|p| p.x == NOISE || p.y == NOISE).count();
         if noise > 0 {

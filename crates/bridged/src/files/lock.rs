@@ -17,11 +17,12 @@ pub fn lock_open_file(file: &File, path: &Path) -> Result<bool, FileError> {
 
 /// A lock file that is held: `path` exists until this is dropped.
 ///
-/// A killed process leaves the file but not the lock, so the next one takes it over.
+/// A killed process leaves the file but not the lock, so the next one takes it over. A file that holds something is
+/// somebody's own: it is locked, and stays.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
-    _file: File, // holds the lock
+    file: File, // holds the lock
 }
 
 impl FileLock {
@@ -39,7 +40,7 @@ impl FileLock {
             if lock_open_file(&file, path)
                 .map_err(|_| FileError::Locked { path: what.to_path_buf() })?
             {
-                return Ok(Self { path: path.to_path_buf(), _file: file });
+                return Ok(Self { path: path.to_path_buf(), file });
             }
         }
     }
@@ -48,7 +49,9 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         // While it is still locked, so that no other process can hold it now.
-        let _ = fs::remove_file(&self.path);
+        if self.file.metadata().is_ok_and(|about| about.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -68,5 +71,8 @@ mod tests {
         fs::write(&path, "").unwrap(); // as a killed process leaves it
         FileLock::acquire(&path, folder.path()).unwrap();
         assert!(!path.exists());
+        fs::write(&path, "mine").unwrap();
+        FileLock::acquire(&path, folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }
 }
